@@ -133,14 +133,14 @@ def effects(
         cluster: Column of the cluster within which units were assigned.
         unit: Column of names of units.
         assigned: Column of the group (class, village) that was assigned to an arm whole.
-        control: The arm that others are compared with; of two arms the first when sorted unless
-            given.
+        control: The arm that others are compared with; by default the first of two arms in sorted
+            order.
         missing: Rows that lack a value: `refuse` them, or drop them as `public`.
         sd: Expected standard deviation of outcomes; only predictions rest on it.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
-        privacy_unit: What a unit is, in a word; the column of names unless given. Of a column of
-            the data each value must have one row.
+        privacy_unit: What a unit is, in a word; by default the column of names. If a column of the
+            data has this name, each of its values must have one row.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
 
     Returns:

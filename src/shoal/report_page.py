@@ -1,4 +1,4 @@
-"""A page about one release, for those who read what a custodian publishes."""
+"""Writes a page about one release, for those who read what a custodian publishes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,11 +51,13 @@ PUBLIC = {
     "cells": "who has how many records in which cell: the method treats this as public, and "
     "published files show only totals of cells",
 }
-# Rows of periods that pages have room for, and the periods of an example of what they add up to.
+# Rows of periods that pages have room for.
 _MOST_PERIODS = 4
+# The number of periods in the example of what the losses of periods add up to.
 _MANY_PERIODS = 12
-# Withdrawn releases that are named above a page, and characters of a name or a reason there.
+# Withdrawn releases that are named above a page.
 _MOST_WITHDRAWN = 3
+# The most characters of the name of such a release, or of the reason.
 _SHORT = 80
 GUESS = (
     "A guess is that of a person who knows all other records, and thinks two versions of these "
@@ -156,7 +158,7 @@ def report(
         command = f"<code>shoal verify {escape(Path(manifest).name)}</code>"
         found = f"<div class='wide'>{verdict._repr_html_()}</div>"
         about = _about(release)
-        own: list[Entry] = []
+        in_ledger: list[Entry] = []
         lost = ""
         checked = f"<p>Anybody can run {command}, which found:</p>{found}"
         if book is not None:
@@ -164,9 +166,9 @@ def report(
             # Another process may record meanwhile.
             entries = [each for each in book.releases() if each.number <= state.entries]
             sha256 = release.manifest["record_sha256"]
-            own = [each for each in entries if each.document_sha256 == sha256]
-            recorded = [f"Recorded on {each.recorded_at[:10]}." for each in own]
-            about = banner(own) + about
+            in_ledger = [each for each in entries if each.document_sha256 == sha256]
+            recorded = [f"Recorded on {each.recorded_at[:10]}." for each in in_ledger]
+            about = banner(in_ledger) + about
             about += paragraphs(recorded or ["Not recorded in this ledger."])
             lost = paragraphs(["What all releases in the ledger tell of one unit together:"])
             lost += TextTable("", LOSSES, losses(state, entries)).to_html()
@@ -183,7 +185,7 @@ def report(
             picture=_picture(release, label),
             protected=paragraphs(
                 [
-                    *protected(release, own[0] if own else None),
+                    *protected(release, in_ledger[0] if in_ledger else None),
                     *_strength(release.manifest["guarantee"]),
                 ]
             )
@@ -203,7 +205,7 @@ def _title(document: documents.Document) -> str:
 
 
 def measured(document: documents.Document) -> str:
-    """What the values of a manifest are called; empty if nobody said it."""
+    """Returns the name of a manifest's values; empty if nobody gave one."""
     records = document["records"]
     named = (records.get(each) for each in ("value", "outcome", "values"))
     return next(filter(None, named), "")
@@ -224,7 +226,7 @@ def _about(release: Any) -> str:
 
 
 def banner(entries: Sequence[Entry]) -> str:
-    """What is said above all else if some of these releases were withdrawn."""
+    """Returns the warning above a page if some of these releases were withdrawn, else nothing."""
     withdrawn = [
         f"{one_line(each.name, _SHORT) or f'entry {each.number}'} was "
         f"{one_line(each.withdrawn, _SHORT)}"
@@ -241,7 +243,7 @@ def banner(entries: Sequence[Entry]) -> str:
 
 
 def _table(release: Any, label: str) -> tuple[str, str]:
-    """Results with the numbers first, and what the words in them mean."""
+    """Returns the table of results, and what the words in it mean, both as HTML."""
     found = release.estimate() if hasattr(release, "estimate") else release
     if not hasattr(found, "table"):
         return f"<p>{escape(release.sentence)}</p>", ""
@@ -258,18 +260,18 @@ def _table(release: Any, label: str) -> tuple[str, str]:
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
     common = np.array(table["source"].to_pylist(), dtype=object) == "common"
-    # Of many rows those with numbers of their own come first.
-    first = np.sort(np.argsort(common, kind="stable")[:_MOST_ROWS])
-    rows = [*map(texts_of, table.select(names).take(first).to_pylist())]
+    # If there is no room for all rows, those with the cell's own numbers are taken first.
+    taken = np.sort(np.argsort(common, kind="stable")[:_MOST_ROWS])
+    rows = [*map(texts_of, table.select(names).take(taken).to_pylist())]
     value = names.index("value")
-    for row, grey in zip(rows, common[first].tolist(), strict=True):
+    for row, grey in zip(rows, common[taken].tolist(), strict=True):
         if grey:
             row[value] = f"({row[value]})"
     titles = [label or each if each == "value" else each for each in names]
     found = release.published
     meaning = [*legend(len(found.users), found.sentences, table)]
-    if len(table) > len(first):
-        meaning.insert(0, _SOME.format(shown=len(first), all=len(table)))
+    if len(table) > len(taken):
+        meaning.insert(0, _SOME.format(shown=len(taken), all=len(table)))
     if common.any():
         meaning.insert(0, _GREY)
     meaning += [f"Warning: {each}" for each in release.warnings()]
@@ -288,15 +290,21 @@ def _picture(release: Any, label: str) -> str:
 
 
 def chance(loss: Budget) -> str:
-    """How often a guess between two equally likely versions of a unit's values is right at most."""
-    # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
+    """Returns how often a guess between two versions of a unit's values is right at most.
+
+    Both versions are equally likely before the release.
+    """
+    # After it the likelier version has at most the probability (e^epsilon + delta)/(e^epsilon + 1).
     epsilon = min(round_up(loss.epsilon), 700)
     right = 1 - (1 - round_up(loss.delta)) / (math.exp(epsilon) + 1)
     return f"{math.ceil(100 * right)}%"
 
 
 def protected(release: Any, entry: Entry | None) -> list[str]:
-    """Who is protected by a release, and what is public, in sentences; its entry knows clocks."""
+    """Returns sentences on who is protected by a release, and what is public.
+
+    Its entry in the ledger knows by which clocks periods are divided.
+    """
     whose = release.manifest["guarantee"]["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     family = release.plan_model.family
@@ -314,7 +322,7 @@ def protected(release: Any, entry: Entry | None) -> list[str]:
 
 
 def _strength(guarantee: documents.Document) -> list[str]:
-    """How strongly a release protects, in sentences."""
+    """Returns sentences on how strongly a release protects."""
     whose = guarantee["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     charge = Budget(from_text(guarantee["epsilon"]), from_text(guarantee["delta"]))
@@ -327,18 +335,26 @@ def _strength(guarantee: documents.Document) -> list[str]:
     ]
 
 
-def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
-    """What a unit has lost by the releases of a ledger, withdrawn or not, and may ever lose.
+class _Loss(NamedTuple):
+    """What periods have lost, and by how many releases, in words."""
 
-    The columns are `LOSSES`. Periods that lost alike share a row, those that lost most first.
+    lost: Budget
+    many: str
+
+
+def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
+    """Returns what a unit has lost by the releases of a ledger, and may ever lose, in rows.
+
+    The columns are `LOSSES`, and withdrawn releases count. Periods with the same loss by as many
+    releases share a row; those that lost most come first.
     """
     unit = state.privacy_unit
     published: Counter[str] = Counter()
     withdrawn: Counter[str] = Counter()
-    for each in releases:
-        names = each.periods.names if each.periods else ()
+    for entry in releases:
+        names = entry.periods.names if entry.periods else ()
         published.update(names)
-        if each.withdrawn:
+        if entry.withdrawn:
             withdrawn.update(names)
 
     def counts(many: int, gone: int) -> str:
@@ -347,19 +363,20 @@ def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
     def row(about: str, many: str, lost: Budget, left: str = "") -> list[str]:
         return [about, many, lost.show(up=True), left, chance(lost)]
 
-    alike: dict[tuple[Budget, str], list[str]] = {}
+    # The periods that share a row.
+    alike: dict[_Loss, list[str]] = {}
     for name in sorted(state.booked):
         many = counts(published[name], withdrawn[name])
-        alike.setdefault((state.booked[name], many), []).append(name)
-    ranked = sorted(alike, key=lambda each: each[0].epsilon, reverse=True)
+        alike.setdefault(_Loss(state.booked[name], many), []).append(name)
+    ranked = sorted(alike, key=lambda each: each.lost.epsilon, reverse=True)
     rows = [
-        row(first_and_last(alike[each]), each[1], each[0], state.left_in_words(alike[each]))
+        row(first_and_last(alike[each]), each.many, each.lost, state.left_in_words(alike[each]))
         for each in ranked[:_MOST_PERIODS]
     ]
     if others := ranked[_MOST_PERIODS:]:
         unlisted = counted(sum(len(alike[each]) for each in others), f"other {unit.period}")
-        most = Budget(others[0][0].epsilon, max(lost.delta for lost, _ in others))
-        rows.append(row(unlisted, "", most))
+        largest = Budget(others[0].lost.epsilon, max(each.lost.delta for each in others))
+        rows.append(row(unlisted, "", largest))
     so_far = counts(len(releases), sum(bool(each.withdrawn) for each in releases))
     if unit.period is None:
         rows.append(row("all releases so far", so_far, state.spent, state.left_in_words()))
@@ -374,5 +391,5 @@ def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
 
 
 def paragraphs(lines: Sequence[str]) -> str:
-    """Sentences as HTML."""
+    """Returns sentences as paragraphs of HTML."""
     return "".join(f"<p>{escape(each)}</p>" for each in lines)

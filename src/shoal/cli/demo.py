@@ -15,7 +15,8 @@ from shoal.progress import working
 if TYPE_CHECKING:
     from shoal import Plan, Records, Release
 
-# The default, every record with balanced noise, and the paper's noise; of all cells.
+# The plans that are compared: the default, and two of all cells in which every record counts, with
+# balanced noise and with the paper's.
 _PLANS: dict[str, dict[str, Any]] = {
     "default": {},
     "balanced": {"method": "balanced", "uninformative": "keep"},
@@ -25,7 +26,7 @@ _BUDGET = "2"
 _NAME = "2013"
 _UNIT = "tailnum"
 _LEDGER = "shoal-demo.ledger"
-# No page tells anyone to make files of these names.
+# No page of the documentation tells anyone to make other files with these names.
 _ENDS = {"table": "csv", "manifest": "manifest.json", "plan": "plan.json", "picture": "png"}
 _HEAD = """\
 Mean speed of the flights out of New York in 2013. An aircraft has up to hundreds of
@@ -70,7 +71,7 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{str(folder)!r} exists and is no folder", "name a new folder") from None
     place = folder / _LEDGER
-    # Beside its ledger the files are those of an earlier run.
+    # Beside the demo's ledger the files are those of an earlier run, and may be replaced.
     force = force or place.exists()
     with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as data:
         jobs = jobs_of(data)
@@ -82,8 +83,8 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
         for slug, job in jobs.items():
             plans[slug] = _compare(*job)
         show(_ERRORS)
-        for slug, plan in plans.items():
-            _about(plan, jobs[slug][0])
+        for slug, (title, _, _) in jobs.items():
+            _about(plans[slug], title)
         show("")
         if not place.exists():
             shoal.Ledger.create(place, epsilon=_BUDGET, privacy_unit=_UNIT, counts="public")

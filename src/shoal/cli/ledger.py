@@ -32,10 +32,10 @@ def create(
         period=period,
         total=total,
     )
-    each = "" if period is None else f" in each {period}"
-    ceiling = "" if total is None else f", at most epsilon {total} over all"
+    in_each = "" if period is None else f" in each {period}"
+    in_all = "" if total is None else f", at most epsilon {total} over all"
     show(
-        f"created {path} with epsilon {epsilon} and delta {delta}{each}{ceiling}; protects "
+        f"created {path} with epsilon {epsilon} and delta {delta}{in_each}{in_all}; protects "
         f"{book.privacy_unit}"
     )
 

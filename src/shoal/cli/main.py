@@ -30,9 +30,9 @@ from shoal.cli.output import show
 from shoal.errors import InputError, MissingPartError, ShoalError, ShoalWarning, one_line
 
 FAILED = 2
-# What Typer makes of Ctrl-C.
+# The status that Typer returns after Ctrl-C.
 _INTERRUPTED = 130
-# Typer repeats whatever was typed.
+# The most characters of an error of Typer, which repeats whatever was typed.
 _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
 _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
@@ -43,7 +43,7 @@ _GROUPS = {
     "trial": "Plan releases of an experiment with private outcomes.",
     "mean": "Plan means of values that have no known bounds.",
 }
-# As the help lists them.
+# All verbs, in the order of the help.
 VERBS: dict[str, Any] = {
     "plan": plan.plan,
     "compare": compare.compare,
@@ -132,7 +132,7 @@ def _shoal(_version: _Version = False) -> None:
 def extend(arguments: list[str]) -> None:
     """Add the verbs of other distributions, by the entry points of the group `shoal.verbs`.
 
-    They are looked for only if none of this one's is asked for: that takes its time.
+    They are looked for only if no verb of this distribution is asked for, as that takes time.
     """
     asked = arguments[0] if arguments else "--help"
     if asked.startswith("-") or asked in VERBS:
@@ -150,7 +150,7 @@ def extend(arguments: list[str]) -> None:
 
 
 def run() -> None:
-    """Run the command line and leave with its status; what no terminal can show is escaped."""
+    """Run the command line and leave with its status; characters no terminal shows are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -158,19 +158,21 @@ def run() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; status 1 is said by a verb of what does not hold, 2 of what goes wrong."""
+    """Run one command: status 1 says that a claim does not hold, 2 that something went wrong."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ShoalWarning)
         status, lines = _run(arguments)
     said = [str(each.message) for each in caught if issubclass(each.category, ShoalWarning)]
-    # What fails says one line: why. What is asked twice is shown once.
-    for each in [*lines, *(dict.fromkeys(said) if status == 0 else [])]:
+    if status == 0:
+        # Each warning is shown once. A command that fails shows only why.
+        lines += dict.fromkeys(said)
+    for each in lines:
         print(f"shoal: {one_line(each, 2 * _LONGEST)}", file=sys.stderr)
     return status
 
 
 def _run(arguments: list[str]) -> tuple[int, list[str]]:
-    """The status, and lines that say what went wrong."""
+    """Run one command, and return its status and lines that say what went wrong."""
     try:
         extend(arguments)
         status = app(arguments, prog_name="shoal", standalone_mode=False)
@@ -191,7 +193,7 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
 
 
 def _misused(error: TyperException) -> list[str]:
-    """What is wrong with what was typed; of nothing typed the help, on standard output."""
+    """Return what is wrong with what was typed; if nothing was typed, show the help instead."""
     text = error.format_message()
     context = getattr(error, "ctx", None)
     if context is not None and text == context.get_help():

@@ -118,14 +118,16 @@ def bound(
 
 
 def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
-    """Public numbers of records of users, or how many users there are."""
+    """Return the public number of records of each user, or only the number of users."""
     import numpy as np
 
     from shoal.data import keys
     from shoal.release.columns import read_by_roles
 
-    nameless = data is not None and not (source.user or source.value)
-    if (data is None) == (users is None) or (users is not None and source.user) or nameless:
+    both_or_neither = (data is None) == (users is None)
+    number_and_column = users is not None and source.user
+    no_column = data is not None and not (source.user or source.value)
+    if both_or_neither or number_and_column or no_column:
         raise InputError(
             "it is not clear how many users there are",
             "give DATA with --user, or with --value if each row is a user; or, without DATA, for "
@@ -141,7 +143,7 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
 
 
 def _finite(number: float) -> float | None:
-    """JSON knows no infinity: a bound that is infinite is null."""
+    """Return a bound for JSON, which knows no infinity: an infinite one becomes null."""
     return number if abs(number) < float("inf") else None
 
 

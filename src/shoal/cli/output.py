@@ -28,7 +28,7 @@ def check_places(
 ) -> None:
     """Refuse, before any work, what could destroy a file or fail only after the charge.
 
-    Inputs have the names that the command line gives them; a table is what --output says, too.
+    Inputs are named as on the command line. --output is either a table or another `output`.
     """
     from shoal.files import check_outputs
     from shoal.files.tables import check_ending
@@ -78,7 +78,7 @@ def finish(
 def show(text: object) -> None:
     """Print to standard output; a reader that has gone does not stop the work."""
     try:
-        # Names may be of any kind, also where a text was not made for reading.
+        # Names may contain control characters, which no terminal should get.
         typer.echo("\n".join(map(printable, str(text).split("\n"))))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -90,19 +90,20 @@ def show_json(document: Mapping[str, Any], indent: int | None = 1) -> None:
 
 
 def recorded(done: Any) -> str:
-    """Which entry of a ledger holds a release, and what it cost, rounded upwards."""
-    cost = "" if done.from_ledger else f", {done.entry.charge.show(up=True)}"
-    return f"{'' if done.from_ledger else 'recorded: '}{done.origin}{cost}"
+    """Return which entry of a ledger holds a release, and what it cost now, rounded upwards."""
+    if done.from_ledger:
+        return str(done.origin)
+    return f"recorded: {done.origin}, {done.entry.charge.show(up=True)}"
 
 
 def delivery(entry: "Entry", *, again: bool) -> dict[str, Any]:
-    """How a release was delivered, beside its manifest."""
+    """Return how a release was delivered, for JSON beside its manifest."""
     facts = {"entry": entry.number, "recorded_at": entry.recorded_at}
     return {**facts, "from_ledger": again, "charged": not again}
 
 
 def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
-    """Settings from texts such as `cap=minimax`."""
+    """Read settings from texts such as `cap=minimax`."""
     settings: dict[str, str | int | float] = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
@@ -116,7 +117,7 @@ def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
 
 
 def taken(settings: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Those of the settings that have these names, which are no longer among the others."""
+    """Take the settings with these names out of `settings`, and return them."""
     return {name: settings.pop(name) for name in names if name in settings}
 
 

@@ -59,7 +59,7 @@ def plan(
         "settings": settings,
     }
     asked |= {} if min_users is None else {"min_users": min_users}
-    # Before a large file is read for nothing.
+    # The request is checked before a large file is read for nothing.
     Request.of(bounds=bounds, **lattice, **asked)
     check_places({"DATA": data}, force=force, output=output, picture=picture)
     records = shoal.Records(

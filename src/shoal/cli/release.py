@@ -60,14 +60,14 @@ def release(
             show(f"{recorded(done)}\n{_text(done, confidence)}")
 
 
-# Kinds of plans whose intervals are of some confidences alone.
+# Kinds of releases that have intervals for some confidences only.
 BY_LEVEL = ("histogram", "questions")
 
 
 def check_shown(
     family: str, confidence: float, output: Path | None, picture: Path | None, *, by_level: bool
 ) -> None:
-    """Refuse, before any charge, what a release cannot be shown with."""
+    """Refuse, before any charge, files and a confidence that the release cannot be shown with."""
     from shoal.checks import check_confidence
     from shoal.intervals import check_level
 
@@ -76,11 +76,14 @@ def check_shown(
             "--output and --picture do not work with a mean, which is one number",
             "leave them out, and give --manifest",
         )
-    (check_level if by_level else check_confidence)(confidence)
+    if by_level:
+        check_level(confidence)
+    else:
+        check_confidence(confidence)
 
 
 def in_words(done: Any, confidence: float) -> str:
-    """What a release of any family says."""
+    """Return the text of a release of any family."""
     from dataclasses import replace
 
     family = done.plan_model.family
@@ -92,16 +95,20 @@ def in_words(done: Any, confidence: float) -> str:
 
 
 def _text(done: Any, confidence: float) -> str:
-    """What a release says; of a trial first what becomes of odd outcomes, and when it holds."""
+    """Return the text of a release.
+
+    For a trial, two notes come first: what happens to outcomes outside the domain, and how the
+    release was made or when its intervals hold.
+    """
     plan = done.plan
     if plan.family != "trial":
         return in_words(done, confidence)
-    reason = getattr(plan, "reason", "histograms of cells, with noise")
+    note = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
         moved = "outcomes outside the range are moved to its ends"
-        reason = ""
+        note = ""
         if plan.design.group is None and not (plan.source and plan.source.assigned):
-            reason = (
+            note = (
                 "intervals hold for units that were assigned one by one; if whole classes or "
                 "villages were assigned, they are far too short: use --assigned"
             )
@@ -109,11 +116,11 @@ def _text(done: Any, confidence: float) -> str:
         moved = "texts that are not a label count as the first level"
     else:
         moved = "outcomes outside the domain are moved to its nearest level"
-    return "\n".join(filter(None, [moved, reason, in_words(done, confidence)]))
+    return "\n".join(filter(None, [moved, note, in_words(done, confidence)]))
 
 
 def _load(path: Path) -> Any:
-    """A plan of any family."""
+    """Load a plan of any family."""
     import shoal
     from shoal import documents
     from shoal.documents.strict_json import strict
@@ -128,7 +135,7 @@ def _load(path: Path) -> Any:
 
 
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **options: Any) -> Any:
-    """A release of the records in a file, of a plan of any family."""
+    """Release the records in a file by a plan of any family."""
     from shoal.cells.comparisons.advice import check_worth
     from shoal.publishing import no_source, records_of
     from shoal.release.columns import read_by_roles

@@ -48,17 +48,17 @@ def show_release(
     check_places(read, force=force, table=output, record=record, picture=picture)
     with working("reading what was released"):
         done = _found(manifest, ledger, name, entry, withdrawn=withdrawn)
-    kind = done.plan_model.family
+    family = done.plan_model.family
     by_level = done.said.kind in BY_LEVEL
     by_level = by_level or getattr(done.published, "interval_by", "") == "normal"
-    check_shown(kind, confidence, output, picture, by_level=by_level)
-    if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
+    check_shown(family, confidence, output, picture, by_level=by_level)
+    if any([assigned, groups, unit, by_cluster, ols]) and family != "trial":
         raise InputError(
             "these options work only with the release of a trial",
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
         )
     lines = [] if done.entry is None else [recorded(done)]
-    if kind == "trial":
+    if family == "trial":
         _check_groups(assigned, groups, unit, picture)
         if ols and output:
             raise InputError("--output does not work with --ols", "leave --output out")
@@ -74,7 +74,7 @@ def show_release(
         document: dict[str, Any] = {"answers" if asked else "effects": effects}
     else:
         lines.append(in_words(done, confidence))
-        if kind == "mean":
+        if family == "mean":
             ends = replace(done, confidence=confidence).interval
             document = {"mean": done.value, "interval": ends}
         else:
@@ -94,7 +94,7 @@ def show_release(
 def _found(
     manifest: Path | None, ledger: Path | None, name: str, number: int | None, *, withdrawn: bool
 ) -> Any:
-    """A release of any family, from its manifest or its ledger."""
+    """Read a release of any family from its manifest or its ledger."""
     from shoal.privacy.ledger import Ledger, the_entry
     from shoal.verification.rederive import FAMILIES, load
 
@@ -119,7 +119,9 @@ def _check_groups(
     assigned: str | None, groups: Path | None, unit: str | None, picture: Path | None
 ) -> None:
     """Refuse options on assigned groups that do not go together."""
-    if (groups is None) != (assigned in (None, "units")) or (groups is None and unit is not None):
+    needs_file = assigned not in (None, "units")
+    has_file = groups is not None
+    if has_file != needs_file or (unit is not None and not has_file):
         raise InputError(
             "--groups, --unit and --assigned are not given together",
             "give --groups FILE --unit NAME --assigned COLUMN; or --assigned units and no groups",
@@ -134,7 +136,7 @@ def _check_groups(
 def _effects(
     done: Any, confidence: float, assigned: Any, groups: Path | None, unit: Any, ols: Any
 ) -> list[Any]:
-    """Effects or answers of a trial, or one table a regression."""
+    """Return the effects or answers of a trial, or a table for each regression."""
     from shoal.data.sources import read_columns
     from shoal.trials.columns_of_a_file import formula
 

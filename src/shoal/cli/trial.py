@@ -84,16 +84,18 @@ def plan(
                 "--mechanism needs DATA, --arm, --outcome and one --epsilon, and no --picture",
                 "give these four without --picture, or leave --mechanism out for a forecast",
             )
-        private = taken(settings, "clustering_epsilon")
+        clustering = taken(settings, "clustering_epsilon")
         with working("reading public columns, planning"):
-            study = read_trial(data, source, outcomes, control=control, **private)[0]
+            study, _ = read_trial(data, source, outcomes, control=control, **clustering)
             made = _table(study, outcomes, mechanism, losses[0], delta, settings)
         _finish(made, source, output=output, force=force, as_json=as_json)
         return
     nothing_left(settings, *_SETTINGS)
     if output is not None:
         raise InputError("a forecast cannot be saved", "leave --output out, or give --mechanism")
-    if (data is None) == (units is None) or (data is None) == bool(arm):
+    both_or_neither = (data is None) == (units is None)
+    arm_fits = bool(arm) == (data is not None)
+    if both_or_neither or not arm_fits:
         raise InputError(
             "it is not clear how many units there are",
             "give DATA with --arm; or, without both, for example --units 6000 --clusters 30",
@@ -101,8 +103,9 @@ def plan(
     with working("forecasting"):
         sizes: Any = units
         if data is not None:
-            sizes = read_trial(data, source, outcomes, control=control)[0].design.sizes
-        hoped: Any = (mean, sd, between)
+            study, _ = read_trial(data, source, outcomes, control=control)
+            sizes = study.design.sizes
+        expected: Any = (mean, sd, between)
         found = trials.forecast(
             sizes,
             outcomes,
@@ -110,7 +113,7 @@ def plan(
             delta=delta,
             clusters=clusters,
             shares=share,
-            expected=None if hoped == (None, None, 0) else trials.Expected(*hoped),
+            expected=None if expected == (None, None, 0) else trials.Expected(*expected),
             effect=effect,
             confidence=confidence,
             power=power,
@@ -187,10 +190,15 @@ def ask(
     )
     formulas = [formula(source, text) for text in ols or []]
     groups = [column_name(source, each) for each in effect_by or []]
-    names = [part for each in formulas for name in each for part in name.split(":")] + groups
+    names = []
+    for columns in formulas:
+        for name in columns:
+            names += name.split(":")
+    names += groups
     check_names(data, [*(ols or []), *(effect_by or [])])
     with working("reading public columns, sharing the noise"):
-        asked = read_trial(data, source, outcomes, names, control=control)[0].ask()
+        study, _ = read_trial(data, source, outcomes, names, control=control)
+        asked = study.ask()
         if effect:
             asked = asked.effect()
         if precision:
@@ -207,7 +215,7 @@ def ask(
 
 def _finish(made: "Plan", source: "Source", **places: Any) -> None:
     """Save, draw and show a plan, which says for which columns it is."""
-
+    # Only plans of questions predict errors.
     predicted: Any = getattr(made, "predictions", None)
 
     def document() -> dict[str, Any]:
@@ -230,7 +238,7 @@ def _source(outcome: str, **columns: str | None) -> "Source":
 def _table(
     study: "Experiment", domain: "Domain", kind: str, epsilon: str, delta: str, settings: Any
 ) -> "Plan":
-    """A table of units, or histograms, by the name of the mechanism."""
+    """Plan a table of units, or histograms, by the name of the mechanism."""
     from shoal.checks import choice
     from shoal.trials import ClusterPrior
 

@@ -106,23 +106,25 @@ def dossier(
     if not listed:
         raise InputError("there is no manifest", "give one or several")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    known = Path(checks.path(facts, "the facts")) if facts is not None else folder / "facts.yaml"
+    facts_file = folder / "facts.yaml"
+    if facts is not None:
+        facts_file = Path(checks.path(facts, "the facts"))
     written = {"entry": folder / "entry.yaml", "page": folder / "officer.html"}
     read: dict[str, files.Place | None] = {f"manifest {at}": each for at, each in enumerate(listed)}
     read["ledger"] = book.path
     with said("verifying, writing"):
-        told = read_facts(known if known.exists() else None)
+        told = read_facts(facts_file if facts_file.exists() else None)
         case = case_of(listed, book)
         if case.unit.period is not None and not told["data_source_type"]:
             told["data_source_type"] = "Dynamic"
         texts = {"entry": entry_of(case, told), "page": page(case, told)}
-        # What is no folder is refused with all else that cannot be written.
+        # If there is no folder after this, `check_outputs` refuses all that cannot be written.
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
-        if known.exists():
-            read["facts"] = known
+        if facts_file.exists():
+            read["facts"] = facts_file
         else:
-            written["facts"] = known
+            written["facts"] = facts_file
             texts["facts"] = questions()
         files.check_outputs(written, read, overwrite=overwrite)
         for kind, place in written.items():

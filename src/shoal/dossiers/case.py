@@ -1,4 +1,4 @@
-"""What the papers are about: releases in manifests, and the public part of their ledger."""
+"""Reads what the papers are about: releases in manifests, and the public part of their ledger."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Released:
 
     @property
     def values(self) -> str:
-        """What the values are called."""
+        """The name of the values."""
         return measured(self.manifest)
 
 
@@ -74,7 +74,7 @@ class Case:
 
     @property
     def budget(self) -> str:
-        """The budget, for whom it is, and when there is a new one, in words."""
+        """The budget in words: for whom it is, and when there is a new one."""
         budget = self.state.budget.show(up=False)
         whose = self.unit.name if self.unit.name == EACH_ROW else f"each {self.unit.name}"
         if self.unit.period is None:
@@ -114,7 +114,7 @@ def _released(place: files.Place, entries: Sequence[Entry], book: Ledger) -> Rel
 
 
 def promised(each: Released) -> str:
-    """Which error was certified or asked for before anything was spent."""
+    """Returns which error was certified or asked for before anything was spent."""
     published = each.release.published
     if each.family == "mean":
         claims = published.claims
@@ -134,7 +134,7 @@ def promised(each: Released) -> str:
 
 
 def met(each: Released) -> str:
-    """How wide the intervals of what was released are."""
+    """Returns how wide the released intervals are."""
     release = each.release
     widths: dict[str, list[float]] = {}
     if each.family == "mean":
@@ -148,15 +148,15 @@ def met(each: Released) -> str:
                 kind = row.get("statistic", "effect")
                 widths.setdefault(kind, []).append(row["high"] - row["low"])
     found = [
-        f"{kind} of {each.values} ±{text_of(max(own) / 2)} at most, half of the intervals within "
-        f"±{text_of(float(np.median(own)) / 2)}"
-        for kind, own in widths.items()
+        f"{kind} of {each.values} ±{text_of(max(of_kind) / 2)} at most, half of the intervals "
+        f"within ±{text_of(float(np.median(of_kind)) / 2)}"
+        for kind, of_kind in widths.items()
     ]
     return "; ".join(found) or "no intervals"
 
 
 def left_out(each: Released) -> Iterator[str]:
-    """How many cells are reliable, which are not or are not there and why, and how large they are.
+    """Yields how many cells are reliable, why others are not or are left out, and their sizes.
 
     All of it follows from the tables that everybody may read.
     """

@@ -1,4 +1,4 @@
-"""An entry for the public registry of deployments of differential privacy.
+"""Writes an entry for the public registry of deployments of differential privacy.
 
 Its fields are those of the form of July 2026 (github.com/opendp/deployments-registry-data). A tier
 says how complete an entry is, as the registry's schema defines it: 1 says what was published by
@@ -54,7 +54,7 @@ _BEFORE = (
 
 
 def entry_of(case: Case, facts: Facts) -> str:
-    """The entry as the registry reads it: one line a text; what nobody knows is empty."""
+    """Returns the entry as the registry reads it: each text is one line, and unknown ones empty."""
     import yaml
 
     # A table of randomised outcomes has a row for each unit.
@@ -127,23 +127,23 @@ def entry_of(case: Case, facts: Facts) -> str:
 
 
 def _sentences(*texts: str) -> str:
-    """Texts that are there, each once and with an end."""
+    """Returns the texts that are not empty, each once and with a full stop."""
     found = dict.fromkeys(filter(None, texts))
     return " ".join(each if each[-1] in ".!?" else f"{each}." for each in found)
 
 
 def _each(case: Case, said: Callable[[Released], str]) -> str:
-    """What is said of all releases, each sentence once."""
+    """Returns what is said of each release, with no sentence twice."""
     return _sentences(*map(said, case.released))
 
 
 def _name(each: Released) -> str:
-    """How texts call a release."""
+    """Returns the name of a release in texts."""
     return each.entry.name or each.place
 
 
 def _domain(each: Released) -> str:
-    """Which data sets a release could have been of."""
+    """Returns which data sets the release might have been made from."""
     records = each.manifest["records"]
     published = each.release.published
     if each.family == "trial":
@@ -159,7 +159,7 @@ def _domain(each: Released) -> str:
 
 
 def _mechanism(each: Released) -> str:
-    """What was drawn, and by what."""
+    """Returns what was drawn, and by which mechanism."""
     versions = each.manifest["versions"]
     noise = _NOISE.format(**versions)
     published = each.release.published
@@ -180,7 +180,7 @@ def _mechanism(each: Released) -> str:
 
 
 def _unit_details(case: Case, facts: Facts) -> str:
-    """What is protected, and which data sets are neighbours."""
+    """Returns what is protected, and which data sets are neighbours."""
     said = (each.manifest["guarantee"]["neighbours"] for each in case.released)
     neighbours = dict.fromkeys(each.removeprefix("values: ") for each in said)
     periods = case.released[0].entry.periods
@@ -193,13 +193,13 @@ def _unit_details(case: Case, facts: Facts) -> str:
 
 
 def _parameter_details(case: Case) -> str:
-    """What each release costs, and all of them."""
+    """Returns what each release costs, and what all of them may cost."""
     charges = (f"{_name(each)}: {each.entry.charge.show(up=True)}" for each in case.released)
     return f"Of a release: {'; '.join(charges)}. Of all releases together at most {case.budget}."
 
 
 def _releases(case: Case) -> str:
-    """What was released so far, and what was spent and is left."""
+    """Returns what was released so far, what was spent and what is left."""
     first = case.entries[0]
     last = case.entries[-1]
     names: Iterable[str] = dict.fromkeys(

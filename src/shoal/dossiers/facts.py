@@ -1,4 +1,4 @@
-"""Facts that only a person knows: the questions, and the file with the answers."""
+"""Asks for facts that only a person knows, and reads the file with the answers."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ FACTS = {
 }
 MOST_TIER = 3
 _SOURCE_TYPES = ("Static", "Dynamic")
-# Characters of a fact, and of one that has a place on the page for the officer.
+# The most characters of a fact.
 _LONGEST = 5000
+# The most characters of a fact that has a place on the page for the officer.
 _LONGEST_ON_PAGE = 300
 # What YAML writes for nothing.
 _NOTHING = ("", "~", "null")
@@ -71,7 +72,7 @@ Facts = Mapping[str, Any]
 
 
 def questions() -> str:
-    """A file of facts that are to be filled in."""
+    """Returns the text of a file of facts that are to be filled in."""
     import yaml
 
     entries = []
@@ -82,18 +83,21 @@ def questions() -> str:
 
 
 def tier_of(facts: Facts) -> int | None:
-    """The highest tier whose facts, and those of lower tiers, are stated; None if none is."""
-    needed = [*missing_for(MOST_TIER, facts)]
-    return min((FACTS[name].tier for name in needed), default=MOST_TIER + 1) - 1 or None
+    """Returns the highest tier for which all facts, also of lower tiers, are stated, or None."""
+    tiers = (FACTS[name].tier for name in missing_for(MOST_TIER, facts))
+    lowest_missing = min(tiers, default=MOST_TIER + 1)
+    if lowest_missing == 1:
+        return None
+    return lowest_missing - 1
 
 
 def missing_for(tier: int, facts: Facts) -> Iterator[str]:
-    """The facts that a tier needs, and that are not stated."""
+    """Returns the names of the facts that a tier needs and that are not stated."""
     return (name for name, fact in FACTS.items() if 0 < fact.tier <= tier and not facts[name])
 
 
 def read_facts(path: Path | None) -> dict[str, Any]:
-    """All facts, texts or lists of texts; what is not answered, or has no file, is empty."""
+    """Returns all facts, as texts or lists of texts; those without an answer or file are empty."""
     given = {} if path is None else _read(path)
     found: dict[str, Any] = {}
     for name, fact in FACTS.items():
@@ -124,7 +128,7 @@ def read_facts(path: Path | None) -> dict[str, Any]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """What a file says, all of it as text, so that a region NO or a name 007 stays as written."""
+    """Returns the facts in a file, all as texts: so a region NO or a name 007 stays as it is."""
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""A page for a data protection officer to sign: at most two printed pages, and no script."""
+"""Writes a page for a data protection officer to sign: at most two printed pages, no script."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import round_up, show
 from shoal.report_page import GUESS, HEAD, LOSSES, banner, losses, paragraphs, protected
 
-# Rows of a table, and characters of a name, that two pages have room for.
+# Rows of a table that two pages have room for.
 _MOST = 6
+# Characters of a name that two pages have room for.
 _LONGEST = 50
 _TRUST = [
     "The custodian: for true counts, bounds that were not taken from the data, one ledger for "
@@ -78,7 +79,7 @@ $about
 
 
 def page(case: Case, facts: Facts) -> str:
-    """The page, as HTML."""
+    """Returns the page as HTML."""
     valid = [each for each in case.released if not each.entry.withdrawn] or case.released
     known = {
         "ledger": escape(printable(case.ledger)),
@@ -109,12 +110,12 @@ def page(case: Case, facts: Facts) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts."""
+    """Returns a table of texts as HTML."""
     return TextTable("", titles, [[*map(printable, row)] for row in rows]).to_html()
 
 
 def _about(case: Case, facts: Facts) -> list[list[str]]:
-    """Purpose, curator and the like, and which of them are not stated yet."""
+    """Returns rows with purpose, curator and the like, and which of them are not stated yet."""
     rows = []
     recorded = min(each.entry.recorded_at for each in case.released)[:10]
     for name, fact in FACTS.items():
@@ -127,18 +128,18 @@ def _about(case: Case, facts: Facts) -> list[list[str]]:
 
 
 def _others(case: Case) -> str:
-    """What others published, with this deployment among them."""
-    own = Deployment(
+    """Returns a table of what others published, with this deployment among them."""
+    this = Deployment(
         round_up(case.loss.epsilon),
         show(case.loss.delta) if case.loss.delta else "",
         ", ".join(filter(None, [case.unit.name, case.unit.period])),
         "this deployment: all releases" if case.is_many else "this release",
     )
     rows = []
-    for each in sorted([*OTHERS, own]):
+    for each in sorted([*OTHERS, this]):
         delta = f" ({each.delta})" if each.delta else ""
         shown = [escape(printable(text)) for text in (show(each.epsilon) + delta, *each[2:])]
-        if each is own:
+        if each is this:
             shown = [f"<b>{text}</b>" for text in shown]
         rows.append(f"<tr>{''.join(f'<td>{text}</td>' for text in shown)}</tr>")
     titles = "<tr><th>ε (δ)</th><th>unit</th><th>deployment</th></tr>"
@@ -146,11 +147,11 @@ def _others(case: Case) -> str:
 
 
 def _releases(case: Case) -> str:
-    """The releases of this dossier and those that were withdrawn, then the newest."""
-    own = {each.entry.number for each in case.released}
+    """Returns a table of releases: those of this dossier and withdrawn ones, then the newest."""
+    in_dossier = {each.entry.number for each in case.released}
     ranked = sorted(
         case.entries,
-        key=lambda each: (each.number in own or bool(each.withdrawn), each.number),
+        key=lambda each: (each.number in in_dossier or bool(each.withdrawn), each.number),
         reverse=True,
     )
     rows = [
@@ -174,7 +175,7 @@ def _releases(case: Case) -> str:
 
 
 def _errors(case: Case) -> str:
-    """Which errors were promised and met, and which cells are left out and why."""
+    """Returns a table of the errors that were promised and met, and of what is left out and why."""
     rows = []
     for each in case.released[-_MOST:]:
         number = f"{each.entry.number}{' (withdrawn)' if each.entry.withdrawn else ''}"

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import Collection, PolyCollection
 from matplotlib.figure import Figure
 
 from shoal.arrays import Bools, Floats
@@ -29,14 +29,14 @@ _NAMED = 40
 _HEAD = 13
 # Degrees of longitude around the earth.
 _CIRCLE = 360.0
-# The map goes this part of the reliable hexagons' extent beyond it, ...
+# The map goes beyond the extent of the reliable hexagons by this part of it.
 _AROUND = 0.5
-# ... and at least so many degrees.
+# The fewest degrees by which it does.
 _CLOSE = 2.0
 
 
 def draw_release(release: Release, confidence: float, label: str = "") -> Figure:
-    """Draws each cell's value with its interval, a panel a statistic; hexagons as a map.
+    """Draws each cell's value with its interval, in a panel for each statistic; hexagons as a map.
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
     """
@@ -46,14 +46,19 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
     statistics = table["statistic"].unique().to_pylist()
     places = _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
-    many = table["status"].to_pylist()[: len(labels)].count("reliable")
-    left = f" of {len(labels):,}" if many < len(labels) else ""
+    reliable_cells = table["status"].to_pylist()[: len(labels)].count("reliable")
+    of_all = f" of {len(labels):,}" if reliable_cells < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
     of = shapes.plain_name(release.said.records.value)
-    title = f"{kind}{of}, {many:,}{left} cells reliable, epsilon {show(release.epsilon)}"
+    cells = f"{reliable_cells:,}{of_all} cells reliable"
+    title = f"{kind}{of}, {cells}, epsilon {show(release.epsilon)}"
     title = "\n".join([title, *found.sentences])
     in_words = f", {shapes.plain_name(label)}," if label else ""
-    height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
+    height = 3.8
+    if named:
+        height = 1.8 + 0.19 * len(labels)
+    elif places:
+        height = 6.0
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
     for axis, statistic in zip(axes, map(str, statistics), strict=True):
         rows = table.filter(pc.equal(table["statistic"], pa.scalar(statistic)))
@@ -75,7 +80,7 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
             order = shapes.ranked(axis, value[shown], "reliable", interval, common[shown])
             ends = shapes.both_ends([labels[at] for at in np.flatnonzero(shown)[order].tolist()])
             axis.set(xlabel=f"cells, smallest value first: {ends}", ylabel=text)
-    if places is not None or left:
+    if places is not None or of_all:
         shapes.legend(figure, axes[0])
     return figure
 
@@ -104,16 +109,22 @@ def _draw_map(
     filled_in = reliable[near]
     value = value[near]
     width = width[near]
-    wide = filled_in & (width > (np.ptp(value[filled_in]) / 2 if filled_in.any() else 0))
+    span = np.ptp(value[filled_in]) if filled_in.any() else 0
+    wide = filled_in & (width > span / 2)
     look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[filled_in]}
     empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not reliable"}
     hatched: dict[str, Any] = {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}
     hatched["label"] = "interval wider than half of what all values span"
-    filled, *_ = (
-        axis.add_collection(PolyCollection([corners[at] for at in np.flatnonzero(rows)], **style))
-        for rows, style in ((filled_in, look), (~filled_in, empty), (wide, hatched))
-        if rows.any() or rows is filled_in
-    )
+
+    def fill(rows: Bools, style: dict[str, Any]) -> Collection:
+        outlines = [corners[at] for at in np.flatnonzero(rows)]
+        return axis.add_collection(PolyCollection(outlines, **style))
+
+    filled = fill(filled_in, look)
+    if not filled_in.all():
+        fill(~filled_in, empty)
+    if wide.any():
+        fill(wide, hatched)
     axis.autoscale_view()
     middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
     far = [each for each, here in zip(hexagons, near, strict=True) if not here]
@@ -236,9 +247,10 @@ def _draw_curves(found: Comparison[Facts]) -> Figure:
             rows = [row for row in table if row["method"] == method]
             certified = drawn or all(row["certified"] for row in rows)
             which = column if certified else f"noise_{column}"
-            points = [(row["spent"] or row["epsilon"], row[which]) for row in rows]
+            known = [row for row in rows if row[which] is not None]
             # A plan that releases constants spends nothing, which has no place on the axis.
-            losses, errors = [[each[k] for each in points if each[1] is not None] for k in (0, 1)]
+            losses = [row["spent"] or row["epsilon"] for row in known]
+            errors = [row[which] for row in known]
             if errors and method in looks:
                 axis.plot(losses, errors, "--", color=looks[method], linewidth=1.4, label=method)
             elif errors:

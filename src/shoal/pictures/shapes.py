@@ -47,8 +47,9 @@ def intervals(
 ) -> None:
     """Draws a row for each name, with a value and an interval, downwards; grey if not reliable."""
     place = np.arange(len(names))
+    low, high = ends
     for rows, look in _looks(hollow, len(names), "reliable"):
-        axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=look["color"], lw=1.6)
+        axis.hlines(place[rows], low[rows], high[rows], color=look["color"], lw=1.6)
         axis.plot(value[rows], place[rows], "o", markersize=5, **look)
     if len(names) <= MOST_NAMED:
         axis.set_yticks(place, [plain_name(each, 40) for each in names], fontsize=8)
@@ -73,8 +74,9 @@ def pairs(
     first, second = (np.array(column, float) for column in columns.values())
     ends = np.fmin(first, second), np.fmax(first, second)
     figure, axis = rows(title, names, first, ends, label)
-    axis.lines[0].set_label(next(iter(columns)))
-    axis.plot(second, np.arange(len(names)), "D", color=ORANGE, label=[*columns][1])
+    first_label, second_label = columns
+    axis.lines[0].set_label(first_label)
+    axis.plot(second, np.arange(len(names)), "D", color=ORANGE, label=second_label)
     logarithmic(axis, "x")
     legend(figure, axis)
     return figure
@@ -98,8 +100,8 @@ def ranked(
         place = drawn[rows] + 1
         at = order[drawn[rows]]
         if ends is not None:
-            lines = place, ends[0][at], ends[1][at]
-            axis.vlines(*lines, color=look["color"], lw=0.8, alpha=0.5)
+            low, high = ends
+            axis.vlines(place, low[at], high[at], color=look["color"], lw=0.8, alpha=0.5)
         axis.plot(place, value[at], "o", markersize=2.5, **look)
     return order
 
@@ -132,7 +134,8 @@ def logarithmic(axis: Axes, which: str) -> None:
     axis.set(**{f"{which}scale": "log"})
     ticks = axis.xaxis if which == "x" else axis.yaxis
     low, high = ticks.get_view_interval()
-    ticks.set_major_locator(LogLocator(subs=(1, 2, 5) if high < _FINE * low else (1,), numticks=30))
+    is_short = high < _FINE * low
+    ticks.set_major_locator(LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=30))
     ticks.set_major_formatter("{x:g}")
     ticks.set_minor_formatter("")
 

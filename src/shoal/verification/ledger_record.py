@@ -1,4 +1,4 @@
-"""What a ledger says of a record: recorded, as what, at which charge, and in whose name."""
+"""Checks a record against the ledger: that it was recorded, as what, at which charge, for whom."""
 
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ RECORDED = "recorded in the ledger"
 
 
 def recorded(sha256: str, ledger: Ledger) -> bytes | None:
-    """The record with a digest that a ledger holds, or None."""
+    """Returns the record with this digest if the ledger holds it, or None."""
     for each in ledger.entries():
         if each.document_sha256 == sha256:
             known = ledger.find(each.question, each.name, withdrawn=True)
@@ -24,20 +24,20 @@ def recorded(sha256: str, ledger: Ledger) -> bytes | None:
 
 
 def record_checks(sha256: str, ledger: Ledger) -> list[Check]:
-    """Whether a ledger's chain holds a record, for its request, kind, charge and unit."""
+    """Returns whether the ledger holds a record, for its request, kind, charge and unit."""
     try:
         ledger.verify()
         entries = ledger.releases()
     except LedgerError as error:
         return [Check("chain of the ledger", holds=False, found=error.got)]
-    own = [each for each in entries if each.document_sha256 == sha256]
+    with_record = [each for each in entries if each.document_sha256 == sha256]
     chain = Check("chain of the ledger", holds=True, found=counted(len(entries), "release"))
-    if not own:
+    if not with_record:
         return [chain, Check(RECORDED, holds=False, found="no such record")]
     record: Any = strict(recorded(sha256, ledger) or b"", "record")
-    # The same bytes under several questions: one of them must fit, the best is shown.
-    found = (_of_entry(record, each, ledger.privacy_unit) for each in own)
-    return [chain, *max(found, key=lambda checks: sum(check.holds for check in checks))]
+    # Several entries may hold the same bytes, and one of them must fit: the best is shown.
+    by_entry = (_of_entry(record, each, ledger.privacy_unit) for each in with_record)
+    return [chain, *max(by_entry, key=lambda checks: sum(check.holds for check in checks))]
 
 
 def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Check]:
@@ -45,8 +45,8 @@ def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Che
     guarantee = record["guarantee"]
     charge = entry.charge
     request = documents.digest({"question": entry.question, "name": entry.name})
-    costs = Fraction(guarantee["epsilon"]), Fraction(guarantee["delta"])
-    charged = charge.epsilon >= costs[0] and charge.delta >= costs[1]
+    epsilon = Fraction(guarantee["epsilon"])
+    charged = charge.epsilon >= epsilon and charge.delta >= Fraction(guarantee["delta"])
     booked = None if entry.periods is None else [*entry.periods.names]
     periods = []
     if whose.period is not None:

@@ -1,7 +1,7 @@
-"""The second opinion by the library: request, public facts, choice and drawn integers.
+"""Computes again, with the library, what a manifest states, and compares both.
 
-Loss, claims, values, intervals and statuses follow from these four: they are made again and
-compared with what a manifest states; `verification.recount` does the same by code of its own.
+Loss, claims, values, intervals and statuses follow from the request, public facts, the choice and
+the drawn integers. `verification.recount` computes them by separate code.
 """
 
 import os
@@ -27,11 +27,10 @@ from shoal.release.envelope import CONFIDENCE
 from shoal.release.release import Release
 from shoal.trials.plan import Release as TrialsRelease
 
-# Another machine's logarithms, sums and square roots.
+# The part by which another machine's logarithms, sums and square roots may differ.
 _CLOSE = 1e-9
-# Scales of a plan that is made again, and their parameters: rounded products of logarithms.
+# The part by which the scales of a plan that is made again may differ.
 _REPLANNED = 1e-6
-
 
 HOMES: tuple[type[Release[Any, Any]], ...] = (
     CellsRelease,
@@ -43,7 +42,7 @@ FAMILIES = {kind: home for home in HOMES for kind in home.kinds()}
 
 
 def differences(release: Release[Any, Any]) -> Iterator[str]:
-    """One sentence for each part of a manifest that does not follow from plan and drawn numbers."""
+    """Yields a sentence for each part of a manifest that does not follow from plan and draws."""
     plan = release.plan
     manifest = release.record
     records = manifest["records"]
@@ -68,7 +67,7 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
 
 
 def unlike_again(release: Release[Any, Any]) -> Iterator[str]:
-    """One sentence for each entry of a manifest that does not follow from what was drawn."""
+    """Yields a sentence for each entry of a manifest that does not follow from what was drawn."""
     said = release.said
     for name in ("epsilon", "delta"):
         exact = from_text(getattr(said.guarantee, name))
@@ -90,37 +89,38 @@ def unlike_again(release: Release[Any, Any]) -> Iterator[str]:
     yield from _unlike("entry", again.to_document(), stated.to_document(), size)
 
 
-def _unlike(part: str, own: Any, stated: Any, size: float) -> Iterator[str]:
-    """One sentence for each entry that differs from the true one."""
-    known = dict(_named(stated))
-    if len(known) != len(own):
-        yield f"there are {len(known)} {part}s, not {len(own)}"
-    for name, true in _named(own):
-        given = known.get(name)
-        # What is the same to the last place is not looked at part by part.
-        if repr(true) == repr(given) or _same(true, given, size):
+def _unlike(part: str, true: Any, stated: Any, size: float) -> Iterator[str]:
+    """Yields a sentence for each entry that differs from the true one."""
+    stated_entries = dict(_named(stated))
+    if len(stated_entries) != len(true):
+        yield f"there are {len(stated_entries)} {part}s, not {len(true)}"
+    for name, wanted in _named(true):
+        given = stated_entries.get(name)
+        # Entries that are the same to the last place are not compared part by part, which is slow.
+        if repr(wanted) == repr(given) or _same(wanted, given, size):
             continue
         entry = f"the {part} {name}"
-        if isinstance(true, dict) and isinstance(given, dict):
-            unlike = (x for x in true if not _same(true[x], given.get(x), size))
+        if isinstance(wanted, dict) and isinstance(given, dict):
+            unlike = (x for x in wanted if not _same(wanted[x], given.get(x), size))
             entry = f"{next(unlike, 'an entry')} of {entry}"
         yield f"{entry} does not follow from the plan and what was drawn"
 
 
 def _named(part: Any) -> Iterator[tuple[str, Any]]:
-    """Entries by name, those of a list by the place."""
+    """Yields the entries of an object by name, or those of a list by place."""
     pairs = part.items() if isinstance(part, dict) else enumerate(part)
     yield from ((str(name), each) for name, each in pairs)
 
 
 def _statuses(plan: Facts) -> Iterator[str]:
-    """Whether only cells that the public rules allow are planned, or left out for their errors."""
+    """Yields a sentence if statuses break the public rules, or a planned cell errs too much."""
     request = plan.request
     stated = np.array(plan.status, dtype=object)
-    own = public_status(plan.counts, request)
     left_out = "uninformative" if request.max_error is None else "error too large"
     allowed = request.uninformative == "drop" or request.max_error is not None
-    if (np.where((stated == left_out) & allowed, "planned", stated) != own).any():
+    # The public rules plan all cells that may be left out for their errors.
+    by_rules = np.where((stated == left_out) & allowed, "planned", stated)
+    if (by_rules != public_status(plan.counts, request)).any():
         yield "the statuses of cells do not follow the public rules"
     if request.uninformative != "keep" and (plan.cell_error >= MIDPOINT_ERROR + _CLOSE).any():
         yield "a planned cell has an error as large as guessing"
@@ -129,55 +129,61 @@ def _statuses(plan: Facts) -> Iterator[str]:
 
 
 def replanned(plan: Facts) -> Iterator[str]:
-    """What a plan that is made again from request and counts decides otherwise."""
+    """Yields a sentence for each decision that differs in a new plan of request and counts."""
     try:
-        own = make_plan(plan.counts, plan.request).decision
+        new = make_plan(plan.counts, plan.request).decision
         stated = plan.decision
     except ShoalError as error:
         yield f"the request leads to no plan: {error}"
         return
-    if (own.method.name, own.method.settings) != (stated.method.name, stated.method.settings):
+    if (new.method.name, new.method.settings) != (stated.method.name, stated.method.settings):
         yield "the method differs from that of a new plan"
     for name in ("status", "bits", "joint", "gaussian"):
-        if getattr(own, name) != getattr(stated, name):
+        if getattr(new, name) != getattr(stated, name):
             yield f"{name} differs from that of a new plan"
     for name in ("scale", "selection_scale", "targets"):
-        if not _near(getattr(own, name), getattr(stated, name), _REPLANNED, 0):
+        if not _near(getattr(new, name), getattr(stated, name), part=_REPLANNED):
             yield f"{name} differs from that of a new plan"
-    for name, values in own.parameters.items():
-        if not _near(values, stated.parameters.get(name), 0, 1):
+    for name, values in new.parameters.items():
+        # A parameter is a rounded product of logarithms: it may differ by 1.
+        if not _near(values, stated.parameters.get(name), slack=1):
             yield f"the parameter {name} differs from that of a new plan"
 
 
-def _near(one: Any, other: Any, part: float, off: float) -> bool:
-    """Whether arrays are alike, but for a part or so much, or neither is there."""
+def _near(one: Any, other: Any, *, part: float = 0, slack: float = 0) -> bool:
+    """Returns whether arrays differ by a part or a slack at most, or both are None."""
     if one is None or other is None:
         return one is other
-    return one.shape == other.shape and np.allclose(one, other, part, off)
+    return one.shape == other.shape and np.allclose(one, other, part, slack)
 
 
 def load(path: str | os.PathLike[str]) -> Release[Any, Any]:
-    """The release in a manifest of any family."""
+    """Returns the release in a manifest of any family."""
     data = documents.read_bytes(path, "manifest")
     found: Any = strict(data, f"manifest {os.fspath(path)!r}")
     kind = found.get("kind") if isinstance(found, dict) else None
     return FAMILIES.get(str(kind), CellsRelease).of_file(path, data, found)
 
 
-def _same(true: Any, stated: Any, unit: Any) -> bool:
-    """Whether parts are equal but for the last places of numbers; names, as "07", in all."""
+def _same(true: Any, stated: Any, size: float) -> bool:
+    """Returns whether parts are equal, but for the last places of floating-point numbers.
+
+    `size` bounds the numbers from which they were computed. All else, such as a name 07, must be
+    exactly equal.
+    """
     if isinstance(true, dict):
         alike = isinstance(stated, dict) and true.keys() == stated.keys()
-        return alike and all(_same(true[name], stated[name], unit) for name in true)
+        return alike and all(_same(true[name], stated[name], size) for name in true)
     if isinstance(true, list | tuple):
         if not isinstance(stated, list | tuple) or len(true) != len(stated):
             return False
+        # Lists of floating-point numbers are compared as arrays, which is faster.
         if not true or not all(isinstance(each, float) for each in true):
-            return all(_same(*both, unit) for both in zip(true, stated, strict=True))
+            return all(_same(*both, size) for both in zip(true, stated, strict=True))
     elif not isinstance(true, float) or not isinstance(stated, float):
         return repr(true) == repr(stated)
     one = np.asarray(true)
     other = np.asarray(stated)
     with np.errstate(invalid="ignore"):
-        near = np.abs(one - other) <= 1e-14 * np.asarray(unit) + _CLOSE * np.abs(other)
+        near = np.abs(one - other) <= 1e-14 * size + _CLOSE * np.abs(other)
     return bool(np.all(near | (one == other)))

@@ -1,4 +1,4 @@
-"""What a second opinion says: one claim a line, and whether all of them hold."""
+"""Holds the verdict on a manifest: which of its claims hold, and what it cannot prove."""
 
 from dataclasses import dataclass
 
@@ -39,11 +39,11 @@ class Verdict(Shown):
         return all(check.holds for check in self.checks)
 
     def __bool__(self) -> bool:
-        """The same: `if shoal.verify(manifest):` accepts no lie."""
+        """Whether every claim holds, so that `if shoal.verify(manifest):` accepts no lie."""
         return self.holds
 
     def _text(self) -> TextTable:
-        """The verdict, one row a check, and what cannot be checked."""
+        """The verdict, one row for each check, and what cannot be checked."""
         verdict = "yes: every claim that can be recomputed holds" if self.holds else "NO"
         rows = [
             [each.claim, "ok" if each.holds else "NO", printable(each.found)]
@@ -62,18 +62,21 @@ ALWAYS = (
     "whether request, bounds and name were chosen without a look at private values",
     "which versions of shoal, OpenDP and Python were used",
 )
-# Nor one that is looked at without the ledger.
+# What no manifest can prove without the ledger.
 WITHDRAWN = "whether it was withdrawn since: the ledger knows"
-# What a manifest alone shows of its loss and errors.
+# What a manifest cannot prove without its record.
 ASK = (
     "the loss, stated as epsilon {:g}, and {}: to recompute them, ask the custodian for the record "
     "(SHA-256 {})"
 )
-# Nor one of cells without a new plan, of any mean, of a symmetric one, of one with squares.
+# What a record of cells cannot prove without a new plan.
 DECISION = "whether the decision is the best one: a bad one increases the error, not the loss"
+# What no record of a mean can prove.
 MEAN = (
     "whether users are independent and values have these moments: only errors depend on it",
     "whether another choice with this loss has a smaller error",
 )
+# What the record of a symmetric mean cannot prove either.
 SYMMETRY = "whether values are symmetric about their mean: the interval depends on it"
+# What the record of a mean with squares cannot prove either.
 NEARLY_NORMAL = "whether the mean of so many users is nearly normal: the interval depends on it"

@@ -1,4 +1,4 @@
-"""Whether a manifest tells the truth, alone, with its record, or beside the ledger that has it."""
+"""Checks whether a manifest tells the truth: alone, with its record, or with its ledger."""
 
 import hashlib
 import os
@@ -18,9 +18,9 @@ from shoal.verification.recount import recount
 from shoal.verification.rederive import FAMILIES, differences, replanned, unlike_again
 from shoal.verification.verdict import Check, Verdict
 
-# Of a manifest that holds all of the plan: what a record has, too.
+# The parts of a record that some manifests hold in full.
 _ALL = ("plan", "results")
-# What the parts of a damaged document lead to.
+# The errors to which parts of a damaged document lead.
 _DAMAGED = LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError
 
 
@@ -72,32 +72,35 @@ def verdict_on(
     replan: bool = False,
     release: Release[Any, Any] | None = None,
 ) -> Verdict:
-    """See `verify`; of the bytes of both documents, and of the release in the first if read."""
+    """Returns the verdict of `verify` on the bytes of a manifest and of its record.
+
+    `release` is the release in the manifest, if it has been read already.
+    """
     found: Any = strict(data, "manifest")
     is_record = isinstance(found, dict) and found.get("schema") == RECORD
     document = documents.expect(found, RECORD if is_record else MANIFEST, "manifest")
     try:
-        # A number that overflows is no number of shoal's; one that is lost near 0 is, whatever the
-        # caller has told NumPy to do with it.
+        # shoal writes no number that overflows here. It may write one that underflows to 0, which
+        # is accepted whatever the caller has told NumPy to do with such numbers.
         with np.errstate(all="ignore", over="raise"):
-            own = release or _read(data, document)
+            stated = release or _read(data, document)
             if is_record:
-                return _verdict(data, own, [], book, replan=replan)
+                return _verdict(data, stated, [], book, replan=replan)
             sha256 = document["record_sha256"]
             kept = record
             if kept is None and book is not None:
                 kept = recorded(sha256, book)
             if kept is None:
-                shown = [
-                    _check("what is shown follows", [*unlike_again(own)], "from what was drawn")
-                ]
-                if own.published.plan is not None:
-                    loss = f"epsilon {own.plan.epsilon:.6g}, delta {own.plan.delta:.6g}"
+                unlike = [*unlike_again(stated)]
+                checks = [_check("what is shown follows", unlike, "from what was drawn")]
+                if stated.published.plan is not None:
+                    loss = f"epsilon {stated.plan.epsilon:.6g}, delta {stated.plan.delta:.6g}"
                     again = recount(document | {name: document["results"][name] for name in _ALL})
-                    shown.append(_check("recount by other code", again, loss))
-                ledger = [] if book is None else record_checks(sha256, book)
-                unproved = (*_unproved(own, document), *_always(book))
-                return Verdict((*shown, *_real(document), *ledger), unproved)
+                    checks.append(_check("recount by other code", again, loss))
+                checks += _real(document)
+                if book is not None:
+                    checks += record_checks(sha256, book)
+                return Verdict(tuple(checks), (*_unproved(stated, document), *_always(book)))
             whole = _read(kept, documents.expect(strict(kept, "record"), RECORD, "record"))
             first = [*_follows(data, document, kept, whole)]
             return _verdict(kept, whole, first, book, replan=replan)
@@ -106,7 +109,7 @@ def verdict_on(
 
 
 def _read(data: bytes, document: documents.Document) -> Release[Any, Any]:
-    """The release in a document."""
+    """Returns the release in a document."""
     family = FAMILIES[document["kind"]]
     return family(data, loaded=True, known=family.read(data, "manifest", document))
 
@@ -119,7 +122,7 @@ def _verdict(
     *,
     replan: bool,
 ) -> Verdict:
-    """All that can be said of a record."""
+    """Returns the verdict on a record, with `first` checks that were made before."""
     document = release.record
     checks = [*first, *_checks(release, document, replan=replan)]
     if book is not None:
@@ -130,7 +133,7 @@ def _verdict(
 def _follows(
     data: bytes, manifest: documents.Document, record: bytes, whole: Release[Any, Any]
 ) -> Iterator[Check]:
-    """Whether a manifest is that of a record, byte for byte."""
+    """Yields whether a manifest is that of a record, byte for byte."""
     sha256 = hashlib.sha256(record).hexdigest()
     yield Check("digest of the record", sha256 == manifest["record_sha256"], sha256[:16])
     same = documents.canonical_bytes(whole.manifest) == data
@@ -141,7 +144,7 @@ def _follows(
 def _checks(
     release: Release[Any, Any], record: documents.Document, *, replan: bool
 ) -> Iterator[Check]:
-    """Whether everything in a record follows from its plan and what was drawn."""
+    """Yields whether everything in a record follows from its plan and what was drawn."""
     plan = release.plan
     found = [*differences(release)]
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
@@ -153,24 +156,26 @@ def _checks(
 
 
 def _real(document: documents.Document) -> Iterator[Check]:
-    """Whether a document says that nothing was simulated."""
+    """Yields whether a document says that nothing was simulated."""
     simulated = ["a simulation, not private"] if document["simulation"] else []
     yield _check("noise of the operating system", simulated, "stated")
 
 
 def _check(claim: str, found: list[str], right: str) -> Check:
-    """A check that holds if nothing was found, with the first thing that was."""
+    """Returns a check that holds if no fault was found; it shows the first fault, or `right`."""
+    if not found:
+        return Check(claim, holds=True, found=right)
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
+    return Check(claim, holds=False, found=f"{found[0]}{more}")
 
 
 def _always(book: Ledger | None) -> tuple[str, ...]:
-    """What no manifest can prove, with or without the ledger."""
+    """Returns what no manifest can prove, with or without the ledger."""
     return verdict.ALWAYS if book is not None else (verdict.WITHDRAWN, *verdict.ALWAYS)
 
 
 def _unproved(release: Release[Any, Any], manifest: documents.Document) -> Iterator[str]:
-    """What a manifest alone cannot prove, besides what none can."""
+    """Yields what a manifest without its record cannot prove, besides what no manifest can."""
     if release.published.plan is None:
         epsilon = manifest["guarantee"]["epsilon_at_most"]
         stated = release.published.stated
@@ -178,7 +183,7 @@ def _unproved(release: Release[Any, Any], manifest: documents.Document) -> Itera
 
 
 def _unverified(manifest: Any, *, replan: bool) -> Iterator[str]:
-    """What a record of its kind cannot prove, besides what none can."""
+    """Yields what a record of this kind cannot prove, besides what no manifest can."""
     if manifest["kind"] == "cells" and not replan:
         yield verdict.DECISION
     if manifest["kind"] == "mean":

@@ -29,7 +29,10 @@ _FOR_ALL = 2**16
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Weights and contributions with the total of each cell; a user is in `arrays` at most."""
+    """Weights and contributions (`moved`) of users, and the total by which each cell divides them.
+
+    A user is in at most `arrays` arrays of a cell.
+    """
 
     cells: Release
     weight: Array
@@ -45,6 +48,7 @@ class Losses:
         parameters = cells.parameters
         if name in ("array_averaging", "opt_array_averaging", "levy", "quantile"):
             return cls._in_arrays(cells, clipped=name in ("levy", "quantile"))
+        # `counted` adds up to the totals of cells.
         weight = moved = counted = count
         if name == "akmv":
             weight = moved = np.ones_like(count)
@@ -90,7 +94,7 @@ class Losses:
             yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
 
     def _covers(self, epsilon: Fraction) -> bool:
-        """Whether the loss is at most this epsilon, and delta with Gaussian noise."""
+        """Returns whether the loss is at most this epsilon, and the stated delta if Gaussian."""
         rest = epsilon - self.once
         bits = self.cells.lattice_bits
         if not self.cells.gaussian or rest < 0:
@@ -116,7 +120,7 @@ class Losses:
 
     @cached_property
     def largest(self) -> Fraction:
-        """The largest loss of a user without `once`; with Gaussian noise it is rho."""
+        """The largest loss of a user beside `once`; it is rho with Gaussian noise."""
         cells = self.cells
         one = 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
@@ -141,7 +145,7 @@ class Losses:
         return Fraction(sum(steps), 1 << self.cells.lattice_bits) + Fraction(parts, 1 << bits)
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
-        """Returns noise scales that a contribution moves numbers by, with joint moments last."""
+        """Returns by how many noise scales a contribution moves numbers, joint moments last."""
         cells = self.cells
         part = Fraction(moved, self.total[at])
         alone = [n for n in cells.statistics if not (cells.joint and n in ("mean", "variance"))]
@@ -208,8 +212,8 @@ class Losses:
         biases = []
         for at, total in enumerate(self.total):
             count, weight, _ = self._members(at)
-            apart = count * total - weight * count.sum()
-            larger = max(apart[apart > 0].sum(), -apart[apart < 0].sum())
+            difference = count * total - weight * count.sum()
+            larger = max(difference[difference > 0].sum(), -difference[difference < 0].sum())
             biases.append(Fraction(int(larger), int(count.sum()) * total))
         return biases
 
@@ -241,9 +245,9 @@ class Losses:
 
 
 def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:
-    """Returns the noise scales that all records together move both moments by.
+    """Returns by how many noise scales all records together move both moments.
 
-    If means are a distance apart, squares are distance (1 - distance) apart.
+    If all records move the mean by a distance, they move the squares by distance (1 - distance).
     """
     if not gaussian:
         distance = min(Fraction(1), (1 + square / mean) / 2)
@@ -258,7 +262,7 @@ def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction
 
 
 def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:
-    """Returns the number of arrays, and each user's share and number of arrays.
+    """Returns the number of arrays, then for each user its share and the number of its arrays.
 
     Source: docs/theory/cells.md#arrays-and-caps.
     """

@@ -14,10 +14,11 @@ from shoal.verification.recount.reading import Array, Release, cells_differ, dif
 
 # Mechanisms that select a range in private.
 _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_clipped")
-# The r at which (1 + r)^2/(4 r) (5 + 4 r) is smallest, which solves 8 r^2 + 5 r - 5 = 0.
-_R = (math.sqrt(185) - 5) / 16
-# The cost of both moments together, which is that smallest value.
-_JOINT_COST = (1 + _R) ** 2 / (4 * _R) * (5 + 4 * _R)
+# The ratio r of both moments' noise scales at which their cost (1 + r)^2/(4 r) (5 + 4 r) is
+# smallest: it solves 8 r^2 + 5 r - 5 = 0.
+_RATIO = (math.sqrt(185) - 5) / 16
+# The cost of both moments together at this ratio.
+_JOINT_COST = (1 + _RATIO) ** 2 / (4 * _RATIO) * (5 + 4 * _RATIO)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class CellValues:
         return (above + below) / 2, (above - below) / 2
 
     def _bias(self, name: str, width: Array) -> Array:
-        """Returns the largest bias as a part of the range, if selected ranges have this width."""
+        """Returns the largest bias as a part of the range, given the widths of selected ranges."""
         cells = self.cells
         half_step = 2.0 ** -(cells.lattice_bits + 1)
         shares = cells.method in ("balanced", "equalised", "uniform")
@@ -144,7 +145,7 @@ class CellValues:
         yield from cells_differ(f"interval of {name}", given, span, 0.0, slack)
 
     def _variance(self, second: Array, far: float) -> tuple[Array, Array, Array, Array]:
-        """Returns variances by both moments, their ends without bias, and the size of terms."""
+        """Returns variances, both ends of intervals without bias, and the size of their terms."""
         cells = self.cells
         middle = self._bounding_bias("variance")[1]
         scale = self._scale("mean")
@@ -154,9 +155,12 @@ class CellValues:
         farthest = np.minimum((np.abs(centre) + far * scale) ** 2, 1 / 4)
         moved = far * self._scale("variance")
         # Noise of scale b adds its variance, b^2 or 2 b^2, to the square of the mean.
-        exact = second - 4 * (centre**2 - (1 if cells.gaussian else 2) * scale**2)
-        ends = second - moved - 4 * farthest + middle, second + moved - 4 * nearest + middle
-        return exact + middle, *ends, 1 + np.abs(second) + 4 * centre**2 + 8 * scale**2
+        noise_variance = (1 if cells.gaussian else 2) * scale**2
+        exact = second - 4 * (centre**2 - noise_variance) + middle
+        lowest = second - moved - 4 * farthest + middle
+        highest = second + moved - 4 * nearest + middle
+        size = 1 + np.abs(second) + 4 * centre**2 + 8 * scale**2
+        return exact, lowest, highest, size
 
     def _not_proved(self) -> Iterator[str]:
         """Yields lower bounds and gaps to the best plan that are not proved."""
@@ -217,7 +221,7 @@ class CellValues:
         return max(0.0, gap + math.log(float(spent) * dual.sum() / weight.sum())) / power
 
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
-        """Whether all plans with errors smaller by the factor 1 + gap lose more.
+        """Returns whether all plans with errors divided by 1 + gap lose more.
 
         Source: docs/theory/cells.md#optimal-plan.
         """
@@ -257,7 +261,10 @@ class CellValues:
         return bool(total / dual.sum() >= float(cells.epsilon - self.losses.once) * (1 - 1e-9))
 
     def _cost(self, heaviest: float, missing: float) -> float:
-        """Returns c, the least square of a sum of roots of sensitivities divided by weights."""
+        """Returns the cost of a cell: the least loss of a user of weight 1 at a unit of noise.
+
+        It is the square of a sum of roots of sensitivities, divided by weights.
+        """
         names = self.cells.statistics
         linear = sum(name != "variance" for name in names)
         if "variance" not in names:

@@ -16,13 +16,13 @@ from shoal.verification.recount.reading import Array, Document, Release, differs
 
 # Stated numbers may differ by this part.
 _CLOSE = 1e-9
-# A bias may be stated so much too large, because smaller numbers are rounded.
+# A bias may be stated too large by this much, because smaller numbers are rounded.
 _NOTHING = 1e-280
-# Distances that are tried in two-point laws, divided by a margin or a size.
+# Distances of a point that are tried in two-point laws, divided by a margin or a size.
 _DISTANCES = 1 + np.geomspace(1e-6, 1e6, 20_001)
 # Probabilities of rare middle guesses that are tried.
 _RARE = np.exp(-np.arange(8, 60.25, 0.25))
-# Parts of the first users that are tried as the part of far users.
+# The parts that far users may be of the first users, as they are tried.
 _PARTS = np.arange(1, 201) / 600
 
 
@@ -115,7 +115,7 @@ class _Mean:
         return max(first, last), delta
 
     def _cost(self, weight: int) -> Fraction:
-        """Returns the most that a user of this weight loses by the sum, and the squares beside."""
+        """Returns the most that a user of this weight loses by the sum and the squares, if any."""
         reach = self.reach
         price = self.price
         squares = self.squares
@@ -143,7 +143,10 @@ class _Mean:
         return Fraction(found)
 
     def variance_about(self, value: Fraction) -> tuple[float, float]:
-        """Returns the variance by the squares, and the mean about their middle, in noise scales."""
+        """Returns the variance, by the squares, and how far the mean is from their middle.
+
+        Both are in noise scales of the mean.
+        """
         moved = (value - self.centre(drawn=False)) / self.scale
         total = self.mean.squares * self.squares["step"] * (self.unit / self.scale) ** 2
         return float((total - self.heavy * (moved**2 - 2)) / self.free), float(moved)
@@ -158,7 +161,7 @@ class _Mean:
         return float(self.scale) * half
 
     def clipped_errors(self) -> Iterator[str]:
-        """Yields what differs from bias and standard error of the worst two-point laws."""
+        """Yields what differs from the bias and standard error of the worst two-point laws."""
         low, high = self.mean.between
         size = self.size
         tick = float(self.tick)
@@ -238,9 +241,10 @@ class _Mean:
         return n * min(1.0, float((2 * wins + many).min())), min(1.0, float((low + many).min()))
 
     def _middle(self, last: float) -> tuple[list[tuple[float, float]], float]:
-        """Returns how far the middle guess is off with what rare cases add, and how far it moves.
+        """Returns by how much the middle guess may be off, and by how much it moves at most.
 
-        The first is a list of pairs, one for each probability of rare cases.
+        The first is a list with a pair for each probability of rare cases: by how much the guess is
+        off in all other cases, and what rare cases add to the mean square error.
         """
         n = self.first
         middle = self.mean.choice["middle"]

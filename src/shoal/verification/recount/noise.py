@@ -14,9 +14,9 @@ mp: Any = mpmath.mp
 LAPLACE_SQUARE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
 # Mean of |X^2 - E X^2| of a standard normal variable.
 GAUSSIAN_SQUARE = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
-# Logarithms of b2/b1^2, the noise scale of a variance divided by the square of that of an estimate.
+# Logarithms of b2/b1^2: b2 is the noise scale of a variance, b1 the noise scale of an estimate.
 _KNOTS = np.log((0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0))
-# For each of these, the part of its noise scale by which a variance is raised, at 95%.
+# For each of these, the part of b2 by which the variance is raised for intervals of 95%.
 _RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 
 
@@ -54,7 +54,7 @@ def _up(number: Any) -> Fraction:
 
 
 def quantile(bits: int, miss: float, *, gaussian: bool) -> float:
-    """Returns the noise, in scales, that is exceeded on either side with probability `miss`."""
+    """Returns how many scales noise exceeds, on one side or the other, with probability `miss`."""
     scale = 2.0**bits
     if gaussian:
         allowed = miss * (1 - 1 / (24 * scale * scale))
@@ -78,8 +78,8 @@ def half_width(
 ) -> float:
     """Returns half an interval for a sampling variance, with Laplace noise of variance `laplace`.
 
-    `terms` Laplace variables make that noise. The sampling variance has noise of the scale `spread`
-    and is raised by part of it (docs/theory/experiments.md#an-honest-interval).
+    That noise is a sum of `terms` Laplace variables. The sampling variance itself has noise of the
+    scale `spread`, and is raised by a part of it (docs/theory/experiments.md#an-honest-interval).
     """
     raised = np.interp(math.log(max(2 * spread / laplace, 0.03)), _KNOTS, _RAISED) * spread
     wider = student(degrees, confidence) / student(math.inf, confidence)

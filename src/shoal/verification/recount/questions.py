@@ -16,7 +16,7 @@ from shoal.verification.recount.reading import Array, Document, Release, differs
 _BITS = 32
 # The range of outcomes is this many ticks wide.
 _TICKS = 2**20
-# Standard deviation of the noise of a number, divided by the range.
+# The standard deviation of the noise of a number, as a part of the range.
 _DEVIATION = 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS)) / _TICKS
 
 
@@ -53,8 +53,8 @@ def _loss(asked: Release) -> Fraction | None:
         return None
     if not asked.moment_step:
         return Fraction(largest, 2**_BITS)
-    # Second moments are free if they move no more steps than numbers do
-    # (docs/theory/experiments.md#second-moments-are-free), but for one step a number.
+    # Second moments are free if they move no more steps than numbers do, except for one step of
+    # rounding for each number (docs/theory/experiments.md#second-moments-are-free).
     if largest * asked.moment_step < _TICKS * _TICKS:
         return None
     rounding = int((asked.rows != 0).sum(axis=0).max()) if asked.alone else len(asked.steps)
@@ -136,7 +136,11 @@ def _precision(pairs: Array, asked: Release) -> Array:
 
 
 def _regressors(asked: Release, question: Document) -> Array:
-    """Returns a constant, columns of numbers, one a value but the first of all else, products."""
+    """Returns the columns of a regression: a constant, then the columns that it names.
+
+    A column of numbers is one column, any other column is one for each value but the first, and
+    names that are joined by colons stand for products.
+    """
     kinds = len(asked.many)
     columns = [np.ones((kinds, 1))]
     for name in question["columns"]:
@@ -160,7 +164,7 @@ def _regressors(asked: Release, question: Document) -> Array:
 
 
 def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
-    """Returns half an interval for each row, by CR2 of sums of groups in textbook matrices."""
+    """Returns half an interval for each row, by the estimator CR2 of sums of groups."""
     found = []
     kinds = len(asked.many)
     codes = asked.columns.get(question["by"], (np.zeros(kinds, dtype=np.int64), [0]))[0]
@@ -192,7 +196,8 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
         scale = weight / np.sqrt(1 - size * np.diag(hat))
         residuals = group_sums - size * (hat @ group_sums)
         factor = scale[:, None] * (np.diag(np.sqrt(size)) - size[:, None] * hat * np.sqrt(size))
-        # Degrees of freedom are the fewer of those without and with correlation within groups.
+        # Degrees of freedom are computed without correlation within groups, and with it: the fewer
+        # count.
         spreads = [(factor * phi) @ factor.T for phi in (np.ones(len(size)), 0.7 + 0.3 * size)]
         degrees = min(float(np.trace(each) ** 2 / (each**2).sum()) for each in spreads)
         quantile = student(degrees, asked.confidence)

@@ -1,4 +1,4 @@
-"""Reads manifests as plain numbers: this is the only module here that knows their JSON."""
+"""Reads manifests as plain numbers: no other module of this folder knows their JSON."""
 
 import base64
 import zlib
@@ -20,8 +20,8 @@ class Release(SimpleNamespace):
     epsilon: Fraction
     delta: Fraction
     confidence: float
-    # These are of cells. Results hold steps, a selected range, values before and after clamping,
-    # and an interval.
+    # Only releases of cells have the entries below. A result has lattice steps, a selected range,
+    # the value before and after clamping, and an interval.
     user: Array
     cell: Array
     count: Array
@@ -33,7 +33,7 @@ class Release(SimpleNamespace):
 
 
 def read(document: Document, entries_of: Callable[[Any, Any], Document]) -> Release:
-    """Returns the entries of a manifest; the innermost counts of those with the same name."""
+    """Returns the entries of a manifest; of several with the same name, the innermost one."""
     stated, plan, results = (_plain(document[each]) for each in ("guarantee", "plan", "results"))
     entries = entries_of(plan, results)
     names = ("epsilon", "delta")
@@ -44,9 +44,9 @@ def read(document: Document, entries_of: Callable[[Any, Any], Document]) -> Rele
 
 
 def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) -> Iterator[str]:
-    """Yields a sentence if stated numbers are further from the true ones; None stands for NaN.
+    """Yields a sentence if stated numbers are not near the true ones; None stands for NaN.
 
-    They may be off by the part `part` and by `slack`.
+    They may differ by the part `part` of the true numbers plus `slack`.
     """
     given = np.array(stated, dtype=np.float64)
     wanted = np.asarray(true, dtype=np.float64)
@@ -60,7 +60,7 @@ def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) 
 def cells_differ(
     what: str, stated: Array, true: Array, part: float, slack: Array | float = 0.0
 ) -> Iterator[str]:
-    """Yields a sentence for each cell whose two numbers differ as above, shape (2, cells)."""
+    """Yields a sentence for each cell whose two numbers differ as in `differs`, (2, cells)."""
     if stated.shape != true.shape:
         raise ValueError
     near = np.isclose(stated, true, part, slack, equal_nan=True).all(axis=0)
@@ -84,7 +84,7 @@ def _plain(entry: Any) -> Any:
 
 
 def of_cells(plan: Document, results: list[Document]) -> Document:
-    """The entries of a release of cells."""
+    """Returns the entries of a release of cells."""
     request = plan["request"]
     chosen = plan["decision"]
     public = plan["counts"]
@@ -157,7 +157,7 @@ def _design(plan: Document) -> Document:
 
 
 def of_trial(plan: Document, results: Document) -> Document:
-    """The entries of a table of units or a histogram."""
+    """Returns the entries of a table of units or a histogram."""
     kinds = ("finite_population", "super_population")
     claims = plan["claims"]
     counts: Document = plan["chosen"].get("counts", {})
@@ -188,7 +188,7 @@ def of_presence(plan: Document, results: Document) -> Document:
 
 
 def of_questions(plan: Document, results: Document) -> Document:
-    """The entries of answers to questions."""
+    """Returns the entries of answers to questions."""
     found = _design(plan)
     drawn = results["drawn"]
     kinds = len(found["many"])
@@ -214,7 +214,7 @@ def of_questions(plan: Document, results: Document) -> Document:
 
 
 def of_mean(plan: Document, results: Document) -> Document:
-    """The entries of a release of one mean."""
+    """Returns the entries of a release of one mean."""
     request = plan["request"]
     weight = plan["counts"]
     if request["weights"] != "counts":

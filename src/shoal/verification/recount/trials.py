@@ -16,7 +16,7 @@ _TABLE = 2**62
 
 
 def differences(trial: Release) -> Iterator[str]:
-    """Yields what does not follow; intervals of histograms and assigned groups are left out."""
+    """Yields what does not follow, except intervals of histograms and of assigned groups."""
     stated = trial.epsilon - trial.clustering_epsilon
     loss = _loss(trial)
     if not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
@@ -51,7 +51,7 @@ def _loss(trial: Release) -> Fraction:
 def _of_table(numbers: Array, delta: Fraction) -> Fraction:
     """Returns the largest log((p - delta)/q) of a response that two levels give with p and q."""
     if delta:
-        # Delta covers one response only that is likelier under one level than under another.
+        # Delta covers a single response that is likelier under one level than under another.
         more = numbers[:, :, None] > numbers[:, None, :]
         if int(more.sum(axis=0).max()) > 1:
             raise ValueError("two responses are likelier under one level than under another")
@@ -63,7 +63,7 @@ def _of_table(numbers: Array, delta: Fraction) -> Fraction:
 
 
 def _table(trial: Release) -> Iterator[str]:
-    """Checks that responses are unbiased, and that variance and bound are the table's."""
+    """Yields a sentence if responses are biased, or if variance or bound are not the table's."""
     levels = trial.levels[trial.kept]
     responses = np.array(trial.above)
     columns = trial.numbers.reshape(len(responses), -1).T
@@ -114,8 +114,9 @@ def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, flo
     histograms = trial.kind == "histogram"
     mean, spread = (_histograms if histograms else _responses)(trial)
     weight = units / units.sum()
-    for pair in ([arm, 0] for arm in range(1, n.shape[1])):
-        difference = mean[:, pair[0]] - mean[:, 0]
+    for arm in range(1, n.shape[1]):
+        pair = [arm, 0]
+        difference = mean[:, arm] - mean[:, 0]
         found = {}
         if n.min() > 1 and not histograms and not trial.grouped:
             # The variance is a sum over cells. Its degrees of freedom are Welch's with n + 1 in
