@@ -243,8 +243,11 @@ def _power(centre: float, limit: float, degrees: float) -> float:
     turns = [-centre, *(side * limit - centre + off for side in (-1, 1) for off in (-near, near))]
     inside = sorted({round(each, 6) for each in turns if -_REACH < each < _REACH})
     ends = [-_REACH, *inside, _REACH]
-    pieces = itertools.pairwise(ends)
-    return float(sum(quad(integrand, *each, epsabs=1e-13, epsrel=1e-11)[0] for each in pieces))
+    pieces = (
+        quad(integrand, low, high, epsabs=1e-13, epsrel=1e-11)[0]
+        for low, high in itertools.pairwise(ends)
+    )
+    return float(sum(pieces))
 
 
 def _degrees(degrees: object) -> float:

@@ -198,9 +198,10 @@ class Coarse(Model):
         coin = source.bits(runs, _TIES) >> np.uint64(63) == 0
         best = score.max(axis=1)
         tied = score == best[:, None]
-        last = bins.shape[1] - 1 - tied[:, ::-1].argmax(axis=1)
-        at = np.where(coin, tied.argmax(axis=1), last)
-        return Guess(bins[np.arange(runs), at], offset, best < self.threshold)
+        first_tied = tied.argmax(axis=1)
+        last_tied = bins.shape[1] - 1 - tied[:, ::-1].argmax(axis=1)
+        chosen = np.where(coin, first_tied, last_tied)
+        return Guess(bins[np.arange(runs), chosen], offset, best < self.threshold)
 
 
 class SumAboutGuess(Model):

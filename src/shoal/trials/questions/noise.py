@@ -345,6 +345,7 @@ def _searched(start: Floats, inside: Floats) -> Floats:
     near = np.zeros(inside.shape[1], dtype=bool)
     for norm in _NORMS:
         loss = np.abs(found @ inside).sum(axis=0)
+        # Only kinds that lose nearly the most, now or before, take part in the norm.
         near |= loss >= _NEAR * loss.max()
         ended = minimize(
             _objective,
