@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         year,
     )
     from shoal.data.counts import Counts
+    from shoal.data.key_lists import hexagons
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
     from shoal.dossiers import dossier
@@ -65,6 +66,7 @@ _HOME = {
     "day": "shoal.data.cell_rules",
     "dossier": "shoal.dossiers",
     "hexagon": "shoal.data.cell_rules",
+    "hexagons": "shoal.data.key_lists",
     "effects": "shoal.one_call",
     "hour_of_day": "shoal.data.cell_rules",
     "summarize": "shoal.one_call",
@@ -101,6 +103,7 @@ __all__ = [
     "dossier",
     "effects",
     "hexagon",
+    "hexagons",
     "hour_of_day",
     "load",
     "mean",

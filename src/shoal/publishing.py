@@ -134,19 +134,21 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
             )
 
 
-def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | None) -> Records:
-    """The records in a file that a plan of cells is for."""
-    if source is None or set(source) - {"period"} != {"user", "value", "cell", "missing"}:
+def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None) -> Records:
+    """The records in a file that a plan of cells, or of private counts, is for."""
+    if source is None or set(source) - {"period", "missing"} != {"user", "value", "cell"}:
         raise no_source()
-    own = {name: source[name] for name in ("user", "value", "missing")}
+    is_public = "missing" in source
     return Records(
         data,
-        bounds=request.bounds,
+        user=source["user"],
+        value=source["value"],
+        bounds=None if source["value"] is None else request.bounds,
         tick_bits=request.tick_bits,
         by=source["cell"],
-        counts=Plan.relation,
+        missing=source.get("missing", "refuse"),
+        counts="public" if is_public else "private",
         period=source.get("period"),
-        **own,
     )
 
 

@@ -47,6 +47,9 @@ Like = Annotated[Path, first("The manifest of the last release, or its plan.")]
 # Columns of records.
 User = Annotated[str, first("Column that says whose record it is, such as tailnum.")]
 Value = Annotated[str, first("Column of the private values, such as speed.")]
+OptionalValue = Annotated[
+    OptionalText, first("Column of the private values, such as speed; users alone need none.")
+]
 By = Annotated[
     Texts,
     first(
@@ -66,6 +69,30 @@ Period = Annotated[
 Bounds = Annotated[
     tuple[float, float], first("Public range of the value, such as 0 700.", metavar="LO HI")
 ]
+OptionalBounds = Annotated[
+    tuple[float, float] | None,
+    first("Public range of the value, such as 0 700.", metavar="LO HI"),
+]
+Keys = Annotated[
+    Texts,
+    first(
+        "The cells of private counts: the keys of a cell rule, such as branch=North,South, or "
+        "'date(at)=2026-03-01..2026-03-31', or 'hexagon(lat,lon,7)=48.0,11.3..48.3,11.8' (two "
+        "corners). All combinations of all rules are cells.",
+        metavar="RULE=KEYS",
+    ),
+]
+KeysFile = Annotated[
+    Path | None,
+    first("A table of the cells of private counts, with a column for each rule.", "--keys-file"),
+]
+AboutUsers = Annotated[
+    int | None,
+    first("About how many users there are: known beforehand, not from the file.", "--users"),
+]
+RecordsPerUser = Annotated[
+    int | None, first("Each user counts for at most so many records.", "--records-per-user")
+]
 Missing = Annotated[str, later("Missing values: refuse, or public (drop rows if all know them).")]
 
 # What is asked for.
@@ -78,7 +105,13 @@ Objective = Annotated[
 MaxError = Annotated[
     OptionalText, first("Leave out cells with a larger error: 5 (value's unit) or 5% (of range).")
 ]
-Statistic = Annotated[Texts, later("mean, variance or, say, 'share_above(60)'. [default: mean]")]
+Statistic = Annotated[
+    Texts,
+    first(
+        "Private counts: users, records, sum, mean, median, 'quantile(0.9)', 'share_above(60)', "
+        "histogram. Public counts: mean, variance, 'share_above(60)'."
+    ),
+]
 Method = Annotated[
     OptionalText, later("Method to use, such as balanced, instead of the one that shoal chooses.")
 ]

@@ -1,24 +1,30 @@
-"""`shoal plan`: see the error of every cell before any value is read."""
+"""`shoal plan`: see the error of every cell before anything private is read."""
 
+from pathlib import Path
 from typing import Any
 
 from shoal.cli import options as o
-from shoal.cli.output import check_places, finish, settings_of, taken
+from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
+from shoal.errors import InputError
 from shoal.progress import bar, working
 
 
 def plan(
     data: o.Data,
     user: o.User,
-    value: o.Value,
-    bounds: o.Bounds,
+    value: o.OptionalValue = None,
+    bounds: o.OptionalBounds = None,
     by: o.By = None,
+    keys: o.Keys = None,
+    keys_file: o.KeysFile = None,
+    users: o.AboutUsers = None,
     counts: o.Counts = "private",
     epsilon: o.Epsilon = "",
+    statistic: o.Statistic = None,
+    records_per_user: o.RecordsPerUser = None,
     objective: o.Objective = None,
     max_error: o.MaxError = None,
     output: o.Output = None,
-    statistic: o.Statistic = None,
     delta: o.Delta = "0",
     method: o.Method = None,
     missing: o.Missing = "refuse",
@@ -30,37 +36,51 @@ def plan(
     force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:
-    """Plan a release from public counts: see the error of every cell.
+    """Plan a release: see its loss and its errors before anything private is read.
 
-    Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --by dest
-    --counts public --missing public --epsilon 1 --output plan.json
+    Counts are private unless declared public: then nothing of the file is read, and the cells are a
+    public list.
 
-    Settings: range=tight or loose, error=5 (the largest worst-case error, instead of epsilon),
-    uninformative=drop, keep or refuse, min_records=10, tick_bits=20 (values are rounded to
-    width/2^20), and settings of a method, such as cap=minimax or targets=balanced.
+    Example: shoal plan visits.csv --user card --value minutes --bounds 0 240 --by branch
+    --keys branch=North,South --users 5000 --epsilon 1 --output plan.json
 
-    Methods: user_clipped, balanced, equalised, uniform, optimal, clip_user; for means adaptive,
-    array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, akmv, baseline.
+    With public counts: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700
+    --by dest --counts public --missing public --epsilon 1 --output plan.json
+
+    Settings of private counts: pieces=8 (of the private range), cells_per_user=3.
+
+    Settings of public counts: range=tight or loose, error=5 (the largest worst-case error, instead
+    of epsilon), uninformative=drop, keep or refuse, min_records=10, tick_bits=20 (values are
+    rounded to width/2^20), and settings of a method, such as cap=minimax or targets=balanced.
+
+    Methods of public counts: user_clipped, balanced, equalised, uniform, optimal, clip_user; for
+    means adaptive, array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, akmv,
+    baseline.
     """
     import shoal
-    from shoal.cells import plan as cells
-    from shoal.cells.facts.request import Request
 
     settings = settings_of(setting)
     lattice = taken(settings, "tick_bits")
-    asked: dict[str, Any] = {
+    given: dict[str, Any] = {
         "epsilon": epsilon or None,
-        "statistics": statistic or ["mean"],
-        "delta": delta,
+        "statistics": statistic,
+        "keys": _keys(keys, keys_file),
+        "users": users,
+        "records_per_user": records_per_user,
+        "delta": None if delta == "0" else delta,
         "max_error": max_error,
         "objective": objective,
         "method": method,
-        **taken(settings, "range", "error", "uninformative", "min_records"),
-        "settings": settings,
+        "min_users": min_users,
     }
-    asked |= {} if min_users is None else {"min_users": min_users}
-    # The request is checked before a large file is read for nothing.
-    Request.of(bounds=bounds, **lattice, **asked)
+    asked = {name: each for name, each in given.items() if each is not None}
+    if counts == "private":
+        asked |= taken(settings, "pieces", "cells_per_user")
+        nothing_left(settings, "pieces", "cells_per_user", "tick_bits")
+    else:
+        asked |= taken(settings, "range", "error", "uninformative", "min_records")
+        asked["settings"] = settings
+        _check_request(asked, bounds, lattice)
     check_places({"DATA": data}, force=force, output=output, picture=picture)
     records = shoal.Records(
         data,
@@ -73,14 +93,20 @@ def plan(
         period=period,
         **lattice,
     )
-    with working("counting records and planning"):
-        made = cells.plan(records, **asked)
-    found = made.advise(progress=bar("simulating")) if advice else None
+    with working("counting records and planning" if counts == "public" else "planning"):
+        made: Any = shoal.plan(records, **asked)
+    found = None
+    if advice:
+        if counts == "private":
+            raise InputError("--advice is for public counts", "leave --advice out")
+        found = made.advise(progress=bar("simulating"))
     text = made if found is None else f"{made}\n\n{found}"
-    more: dict[str, Any] = {
-        "counts": {"fingerprint": made.counts.fingerprint},
-        "labels": made.counts.labels,
-    }
+    more: dict[str, Any] = {}
+    if counts == "public":
+        more = {
+            "counts": {"fingerprint": made.counts.fingerprint},
+            "labels": made.counts.labels,
+        }
     more |= {} if found is None else {"advice": found.table().to_pylist()}
     finish(
         made,
@@ -91,3 +117,31 @@ def plan(
         force=force,
         as_json=as_json,
     )
+
+
+def _keys(listed: list[str] | None, file: Path | None) -> Any:
+    """The cells of private counts: a file, or keys of each rule; None without either."""
+    if file is not None:
+        if listed:
+            raise InputError("--keys and --keys-file are given", "give one of them")
+        return file
+    found: dict[str, Any] = {}
+    for text in listed or ():
+        rule, equals, keys = text.rpartition("=")
+        if not (rule and equals and keys) or rule in found:
+            raise InputError(
+                f"--keys {text!r} is given twice, or lacks a rule or keys",
+                "give the keys of each rule once, like branch=North,South",
+            )
+        found[rule] = keys if ".." in keys else keys.split(",")
+    return found or None
+
+
+def _check_request(asked: dict[str, Any], bounds: Any, lattice: dict[str, Any]) -> None:
+    """Refuse what cannot be asked of public counts before a large file is read for nothing."""
+    from shoal.cells.facts.request import Request
+
+    own = {name: each for name, each in asked.items() if name not in ("keys", "users")}
+    if bounds is not None:
+        own.pop("records_per_user", None)
+        Request.of(bounds=bounds, **lattice, **{"statistics": ["mean"], "epsilon": None, **own})

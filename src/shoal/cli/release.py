@@ -122,16 +122,12 @@ def _text(done: Any, confidence: float) -> str:
 def _load(path: Path) -> Any:
     """Load a plan of any family."""
     import shoal
-    from shoal import documents
-    from shoal.documents.strict_json import strict
+    from shoal.release.plan import Plan
 
-    found = strict(documents.read_bytes(path, "plan"), f"plan {str(path)!r}")
-    schema = str(found.get("schema")) if isinstance(found, dict) else ""
-    if schema.startswith("shoal.trial-plan/"):
-        return shoal.trials.Plan.load(path)
-    if schema.startswith("shoal.mean-plan/"):
-        return shoal.unbiased.UnbiasedPlan.load(path)
-    return shoal.Plan.load(path)
+    found = shoal.load(path)
+    if isinstance(found, Plan):
+        return found
+    raise InputError(f"{str(path)!r} is not a plan", "give a file of `shoal plan --output`")
 
 
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **options: Any) -> Any:
@@ -145,6 +141,9 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     if source is None:
         raise no_source()
     ledger = options["ledger"]
+    if plan.family == "presence":
+        records = records_of(data, plan.request, source)
+        return plan.release(records, privacy_unit=privacy_unit, **options)
     if plan.family != "cells":
         privacy_unit = privacy_unit or source.privacy_unit or ""
         source = source.model_copy(update={"privacy_unit": privacy_unit or None})

@@ -73,6 +73,7 @@ class Rule:
         step: The width of slots of time that follow one another; None of other rules.
         zone: Whose clocks tell the time of these slots; None for universal time.
         domain: All keys that there can be, if they are few and known beforehand.
+        spaced: One of the keys that are whole numbers, and how far these are apart.
     """
 
     text: str
@@ -86,6 +87,7 @@ class Rule:
     step: np.timedelta64 | None = field(default=None, compare=False, repr=False)
     zone: str | None = field(default=None, compare=False, repr=False)
     domain: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    spaced: tuple[int, int] = field(default=(0, 1), compare=False, repr=False)
 
     def __str__(self) -> str:
         """The rule as plans, manifests and the command line write it."""
@@ -127,7 +129,8 @@ def bins(column: str, width: int, start: int = 0) -> Rule:
         return f"CAST(floor(CASE WHEN abs({number}) < {_MOST} THEN {number} END) AS BIGINT)"
 
     code = f"({{0}} - {rest(f'{{0}} - {first}', size)})"
-    return Rule(text, f"{column}_from", (column,), "number", base, code)
+    name = f"{column}_from"
+    return Rule(text, name, (column,), "number", base, code, spaced=(first, size))
 
 
 def hexagon(lat: str, lon: str, resolution: int) -> Rule:

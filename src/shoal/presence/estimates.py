@@ -28,6 +28,8 @@ WHY = {
     "few users dominate": "few users have a large part of all: give records_per_user",
     "outlying users": "its values may lie beyond the private range: merge cells or raise epsilon",
 }
+# Totals that are whole numbers.
+_WHOLE = ("users", "records")
 # Epsilon times users below which looks are mostly noise.
 FEW_USERS = 200
 
@@ -164,11 +166,14 @@ class Estimates:
         if self.few_users and name in self.drawn.sizes and not total.cap.hull:
             status = "few users"
         low, high = total.interval(confidence)
+        value = total.value
+        if name in _WHOLE:
+            low, value, high = np.floor(low), np.rint(value), np.ceil(high)
         common = status == "too noisy" and self.cells >= FEWEST_CELLS
         return Row(
             name,
             name,
-            total.value,
+            value,
             low,
             high,
             total.number,

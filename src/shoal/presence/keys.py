@@ -14,6 +14,7 @@ from shoal import checks
 from shoal.arrays import Ints
 from shoal.data import keys
 from shoal.data.cell_rules import Rule
+from shoal.data.key_lists import key_list
 from shoal.data.sources import read_columns
 from shoal.errors import InputError
 
@@ -75,7 +76,7 @@ def _combined(given: Mapping[str, Any], rules: Sequence[Rule]) -> pa.Table:
                 f"the keys of {str(rule)!r} are not given, and which occur is private", _EXAMPLE
             )
         values = left.pop(calls[0]) if calls else rule.domain
-        listed.append(keys.as_array(list(checks.items(values, f"keys of {rule}")), rule.name))
+        listed.append(key_list(values, rule))
     if left:
         raise InputError(
             f"keys are given for {checks.shown(next(iter(left)))}, which is no cell rule",
@@ -100,7 +101,9 @@ def _listed(given: Any, rules: Sequence[Rule]) -> pa.Table:
     ):
         raise InputError(f"keys have the type {type(given).__name__}", _EXAMPLE)
     wanted = {f"key {at}": rule.name for at, rule in enumerate(rules)}
-    return keys.as_table(read_columns(given, private={}, public=wanted))
+    found = read_columns(given, private={}, public=wanted)
+    columns = {rule.name: key_list(found.column(rule.name).to_pylist(), rule) for rule in rules}
+    return keys.as_table(columns)
 
 
 def _texts(column: Any) -> list[str]:

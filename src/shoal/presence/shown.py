@@ -247,8 +247,8 @@ def _block(numbers: Estimates, cells: pa.Table, row: Row) -> pa.Table:
     columns["source"] = ["common" if each else "own" for each in row.common.tolist()]
     for name in ("users", "records"):
         known = name in numbers.totals
-        values = numbers.totals[name].value if known else np.full(cells.num_rows, np.nan)
-        columns[name] = _floats(values)
+        found = np.rint(numbers.totals[name].value) if known else np.full(len(row.value), np.nan)
+        columns[name] = pa.array(found, pa.int64(), mask=np.isnan(found), safe=False)
     columns |= {
         "value": _floats(row.value),
         "low": _floats(row.low),

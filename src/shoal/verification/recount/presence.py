@@ -227,6 +227,8 @@ def _total(release: Release, name: str, cap: Document, *, few: bool) -> Document
         value = np.maximum(middle + (number - middle) * between / (between + variance), 0.0)
     low = np.maximum(np.maximum(number, 0.0) - half - off, 0.0)
     high = np.maximum(number, 0.0) + half + off
+    if name in ("users", "records"):
+        low, value, high = np.floor(low), np.rint(value), np.ceil(high)
     if not cap["known"]:
         value = high = np.full(cells, np.nan)
         low = np.zeros(cells)
