@@ -8,11 +8,13 @@ from inspect import signature
 from typing import Any
 
 from shoal import checks
+from shoal.cells import plan as cells
 from shoal.cells.comparisons.advice import check_worth
-from shoal.cells.plan import Release, plan
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
+from shoal.planning import plan
+from shoal.presence import plan as presence
 from shoal.privacy.budget import Amount
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
@@ -26,8 +28,8 @@ def summarize(
     data: object,
     *,
     user: str,
-    value: str,
-    bounds: Bounds | tuple[float, float],
+    value: str | None = None,
+    bounds: Bounds | tuple[float, float] | None = None,
     by: str | Rule | Sequence[str | Rule] | None = None,
     counts: str = "private",
     epsilon: Amount,
@@ -38,7 +40,7 @@ def summarize(
     noise: Simulated | None = None,
     anyway: bool = False,
     **more: Any,
-) -> Release:
+) -> cells.Release | presence.Release:
     """Plan statistics of cells, print the plan, and release them at once.
 
     In steps: `Records`, `plan` and `Plan.release`.
@@ -46,7 +48,7 @@ def summarize(
     Args:
         data: A path, a pattern of files, or a table, as in `shoal.Records`.
         user: Column that says whose record it is.
-        value: Column to be averaged.
+        value: Column of the private values; users and records need none.
         bounds: Public range of the value, in its unit.
         by: Columns or cell rules; without them all records are one cell.
         counts: Who has how many records in which cell: `private`, or `public` if everybody may
@@ -54,12 +56,14 @@ def summarize(
         epsilon: Largest total privacy loss of any user.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of, such as a period; another name draws, and costs, again.
-        missing: Rows without user, cell or value: `refuse` them, or drop them as `public`.
+        missing: Of public counts, rows without user, cell or value: `refuse` them, or drop them as
+            `public`. With private counts they are always left out.
         period: `shoal.month("at")` and the like, or a column: what is protected is a user's values
             in one period, by a ledger with a budget in each.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
         anyway: Release also what likely makes no cell reliable, which else is refused.
-        **more: Other arguments of `shoal.plan`, such as `objective`, `max_error` or `min_users`.
+        **more: Other arguments of `shoal.plan`: `statistics`, and with private counts `keys` and
+            `users`; with public ones such as `objective`, `max_error` or `min_users`.
 
     Returns:
         The release: print it, or take `to_pandas()`.
@@ -73,15 +77,17 @@ def summarize(
         >>> import pyarrow as pa, shoal
         >>> trips = pa.table({"bus": [*range(400)], "line": [1, 2] * 200, "speed": [30.0] * 400})
         >>> means = shoal.summarize(
-        ...     trips, user="bus", value="speed", bounds=(0, 65), by="line", counts="public",
-        ...     epsilon=5, noise=shoal.Simulated(1),
+        ...     trips, user="bus", value="speed", bounds=(0, 65), by="line", keys={"line": [1, 2]},
+        ...     users=400, epsilon=5, noise=shoal.Simulated(1),
         ... )  # doctest: +ELLIPSIS
-        Noise will be added to 2 cells, epsilon 5 per user in all, ...
-        >>> means.to_pandas()["value"].round().tolist()
-        [30.0, 30.0]
+        Noise will be added to users, mean of 2 cells, epsilon 5 in all.
+        ...
+        >>> means.to_pandas()["status"].unique().tolist()
+        ['reliable']
     """
-    known = (*signature(summarize).parameters, *signature(plan).parameters)
-    checks.keywords(more, [each for each in known if each not in ("counts", "more")], "summarize")
+    plans = (plan, cells.plan, presence.plan)
+    known = {name for each in (summarize, *plans) for name in signature(each).parameters}
+    checks.keywords(more, sorted(known - {"counts", "records", "more"}), "summarize")
     records = Records(
         data,
         user=user,
@@ -95,6 +101,8 @@ def summarize(
     check_ledger(ledger, noise)
     planned = plan(records, epsilon=epsilon, **more)
     print(planned)
+    if isinstance(planned, presence.Plan):
+        return planned.release(records, ledger=ledger, name=name, noise=noise)
     before = None if anyway else check_worth
     return planned.release(records, ledger=ledger, name=name, noise=noise, before=before)
 

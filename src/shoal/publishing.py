@@ -9,17 +9,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal import documents, files
+from shoal import files
 from shoal.cells.comparisons.advice import check_worth
-from shoal.cells.facts.request import Request
-from shoal.cells.plan import Plan, Release, plan
+from shoal.cells.plan import Plan, Release
 from shoal.data import keys
 from shoal.data.records import Records
-from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.files.text_table import counted
+from shoal.planning import load, plan
+from shoal.presence import plan as presence
 from shoal.privacy.ledger import Entry, Ledger, check_in_force
 from shoal.progress import Progress
+from shoal.release import plan as plans
 
 if TYPE_CHECKING:
     from shoal.verification.verdict import Verdict
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class Publication(NamedTuple):
     """A release, its verdict, cells unlike before, gaps in time, files, and what is left."""
 
-    release: Release
+    release: Release | presence.Release
     verdict: "Verdict"
     new_cells: int
     gone_cells: int
@@ -74,19 +75,32 @@ def publish(
     from shoal.report_page import report
     from shoal.verification.verify import verify
 
-    old, cells, source, unit = _asked(like)
+    old, unit = _earlier(like)
     places = _places(Path(output), name)
     read = {"DATA": data, "--like": like, "--ledger": ledger}
     overwrite = overwrite or _is_ours(places["manifest"], ledger, name)
     files.check_outputs(places, read, overwrite=overwrite)
-    records = records_of(data, old, source)
-    made = plan(records, **old.model_dump(exclude={"bounds", "tick_bits"}))
-    _check_name(ledger, made, records.describe(), name)
-    unit = privacy_unit or unit
-    before = None if anyway else partial(check_worth, progress=progress)
-    done = made.release(
-        records, ledger=os.fspath(ledger), name=name, privacy_unit=unit, before=before
-    )
+    records = records_of(data, old.request, old.source)
+    how: dict[str, Any] = {
+        "ledger": os.fspath(ledger),
+        "name": name,
+        "privacy_unit": privacy_unit or unit,
+    }
+    done: Release | presence.Release
+    own = old.cells
+    gaps: tuple[str, ...] = ()
+    names = None
+    if isinstance(old.plan, presence.Plan):
+        # The cells are public, and nothing of new records changes the plan.
+        done = old.plan.release(records, **how)
+    else:
+        made: Any = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
+        _check_name(ledger, made, records.describe(), name)
+        before = None if anyway else partial(check_worth, progress=progress)
+        done = made.release(records, **how, before=before)
+        own = set(keys.labels(made.shown_cells))
+        gaps = made.counts.gaps
+        names = None if made.periods is None else made.periods.names
     writers: dict[str, Callable[..., None]] = {
         "table": done.write,
         "manifest": done.write_manifest,
@@ -97,18 +111,17 @@ def publish(
             writers["report"] = partial(report, places["manifest"], ledger=ledger)
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
         verdict = verify(places["manifest"], ledger=ledger)
-    own = set(keys.labels(made.shown_cells))
-    gone = len(cells - own)
-    names = None if made.periods is None else made.periods.names
+    gone = len(old.cells - own)
     left = "\n".join(Ledger(os.fspath(ledger)).state().balance(names))
-    return Publication(done, verdict, len(own - cells), gone, made.counts.gaps, places, left)
+    return Publication(done, verdict, len(own - old.cells), gone, gaps, places, left)
 
 
 def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:
     """Whether a file is the manifest of what the ledger holds under this name."""
     book = Ledger(os.fspath(ledger))
     with suppress(ShoalError):
-        sha256 = Release.load(manifest).manifest["record_sha256"]
+        found: Any = load(manifest)
+        sha256 = found.manifest["record_sha256"]
         return any((each.name, each.document_sha256) == (name, sha256) for each in book.entries())
     return False
 
@@ -193,16 +206,35 @@ def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwri
         raise failures[0]
 
 
-def _asked(like: files.Place) -> tuple[Request, set[str], Mapping[str, Any] | None, str]:
-    """What a manifest or a plan's file asked, its cells and columns, and the privacy unit."""
-    found = strict(documents.read_bytes(like, "manifest"), f"the file {str(like)!r}")
-    if str(isinstance(found, dict) and found.get("schema")).startswith("shoal.plan/"):
-        made = Plan.load(like)
-        return made.request, set(keys.labels(made.shown_cells)), made.source, ""
-    old = Release.load(like).said
-    basis = old.results.basis
-    cells = set(keys.labels(basis.cells))
-    return basis.request, cells, old.records.to_document(), old.guarantee.unit.name
+class _Earlier(NamedTuple):
+    """What was asked before: request, cells, columns; the plan itself of private counts."""
+
+    request: Any
+    cells: set[str]
+    source: Mapping[str, Any] | None
+    plan: presence.Plan | None = None
+
+
+def _earlier(like: files.Place) -> tuple[_Earlier, str]:
+    """What a manifest, a record or a plan asked, and its privacy unit if it has one."""
+    found: Any = load(like)
+    unit = ""
+    if not isinstance(found, plans.Plan):
+        unit = found.said.guarantee.unit.name
+        if isinstance(found, Release):
+            basis = found.published.basis
+            cells = set(keys.labels(basis.cells))
+            return _Earlier(basis.request, cells, found.said.records.to_document()), unit
+        found = found.plan
+    if isinstance(found, presence.Plan):
+        cells = set(keys.labels(found.request.keys))
+        return _Earlier(found.request, cells, found.source, found), unit
+    if isinstance(found, Plan):
+        return _Earlier(found.request, set(keys.labels(found.shown_cells)), found.source), unit
+    raise InputError(
+        f"{str(like)!r} is of a {found.family}, and cells are published",
+        "give a manifest or a plan of cells",
+    )
 
 
 def _places(output: Path, name: str) -> dict[str, Path]:

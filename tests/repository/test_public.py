@@ -18,8 +18,9 @@ def test_public_names_resolve_and_are_pinned() -> None:
     assert shoal.__all__ == [
         "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
         "Simulated", "bins", "bounds", "compare", "date", "day", "dossier", "effects", "hexagon",
-        "hexagons", "hour_of_day", "load", "mean", "month", "picture", "plan", "quarter", "report", "simulate",
-        "summarize", "timeslot", "trials", "unbiased", "verify", "week", "weekday", "year",
+        "hexagons", "hour_of_day", "load", "mean", "month", "picture", "plan", "quarter",
+        "report", "simulate", "summarize", "timeslot", "trials", "unbiased", "verify", "week",
+        "weekday", "year",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name).__doc__, name

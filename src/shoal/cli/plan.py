@@ -36,7 +36,7 @@ def plan(
     force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:
-    """Plan a release: see its loss and its errors before anything private is read.
+    """Plan a release: see its errors before spending.
 
     Counts are private unless declared public: then nothing of the file is read, and the cells are a
     public list.
