@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks, documents, files
-from shoal.cells.shown.plan_text import legend
 from shoal.errors import DocumentError, InputError, one_line, printable
 from shoal.files.text_table import TextTable, counted, texts_of
 from shoal.pictures import check_picture, image
@@ -48,6 +47,8 @@ _GREY = (
 PUBLIC = {
     "trial": "each unit's arm, cluster, name and covariates, as far as the release uses them",
     "mean": "who has how many records",
+    "presence": "about how many users there are, and the list of cells; not who is there, how "
+    "often, or where",
     "cells": "who has how many records in which cell: the method treats this as public, and "
     "published files show only totals of cells",
 }
@@ -268,8 +269,7 @@ def _table(release: Any, label: str) -> tuple[str, str]:
         if grey:
             row[value] = f"({row[value]})"
     titles = [label or each if each == "value" else each for each in names]
-    found = release.published
-    meaning = [*legend(len(found.users), found.sentences, table)]
+    meaning = release.meaning()
     if len(table) > len(taken):
         meaning.insert(0, _SOME.format(shown=len(taken), all=len(table)))
     if common.any():
@@ -309,8 +309,13 @@ def protected(release: Any, entry: Entry | None) -> list[str]:
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     family = release.plan_model.family
     values = f"The values are those of {measured(release.manifest) or 'the records'}"
+    request = None
     if family == "cells":
-        low, high = release.published.basis.request.bounds
+        request = release.published.basis.request
+    elif family == "presence":
+        request = release.plan.request
+    if request is not None and measured(release.manifest):
+        low, high = request.bounds
         values += f", from {low:g} to {high:g}; values beyond count as the nearer end"
     public = f"the rules of the release, its bounds, and {PUBLIC[family]}"
     rule = release.manifest["records"].get("period")

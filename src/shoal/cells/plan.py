@@ -560,6 +560,15 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         found: Published = super().published
         return found
 
+    @property
+    def cells(self) -> pa.Table:
+        """The keys of the cells that readers see."""
+        return self.published.basis.cells
+
+    def meaning(self) -> list[str]:
+        """What the table's words mean, and how many cells are left out, in sentences."""
+        return [*legend(self.cells.num_rows, self.published.sentences, self.table())]
+
     def _drawn(self) -> Estimates:
         """The numbers, from the record or from the manifest."""
         if isinstance(self.said, envelope.Manifest):

@@ -21,10 +21,13 @@ from shoal.data import keys
 from shoal.data.counts import Counts
 from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
+from shoal.presence import plan as presence
 from shoal.privacy.budget import show
 
 # A plan of more cells has no room for their names.
 _NAMED = 40
+# Statistics of one picture.
+_MOST_PANELS = 6
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
 _HEAD = 13
 # Degrees of longitude around the earth.
@@ -35,24 +38,24 @@ _AROUND = 0.5
 _CLOSE = 2.0
 
 
-def draw_release(release: Release, confidence: float, label: str = "") -> Figure:
+def draw_release(release: Release | presence.Release, confidence: float, label: str = "") -> Figure:
     """Draws each cell's value with its interval, in a panel for each statistic; hexagons as a map.
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
     """
     table = release.table(confidence)
-    found = release.published
-    labels = keys.labels(found.basis.cells)
-    statistics = table["statistic"].unique().to_pylist()
+    labels = keys.labels(release.cells)
+    statistics = table["statistic"].unique().to_pylist()[:_MOST_PANELS]
     places = _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
     reliable_cells = table["status"].to_pylist()[: len(labels)].count("reliable")
     of_all = f" of {len(labels):,}" if reliable_cells < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
-    of = shapes.plain_name(release.said.records.value)
+    of = shapes.plain_name(release.said.records.value or "records")
     cells = f"{reliable_cells:,}{of_all} cells reliable"
     title = f"{kind}{of}, {cells}, epsilon {show(release.epsilon)}"
-    title = "\n".join([title, *found.sentences])
+    if isinstance(release, Release):
+        title = "\n".join([title, *release.published.sentences])
     in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 3.8
     if named:
@@ -85,12 +88,11 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
     return figure
 
 
-def _hexagons(release: Release) -> list[str] | None:
+def _hexagons(release: Release | presence.Release) -> list[str] | None:
     """Returns the names of hexagons, if cells are hexagons and nothing else."""
     rules = release.said.records.cell
     if len(rules) == 1 and rules[0].startswith("hexagon("):
-        names = release.published.basis.cells.column(0)
-        return list(map(str, names.to_pylist()))
+        return list(map(str, release.cells.column(0).to_pylist()))
     return None
 
 
@@ -265,7 +267,10 @@ def _draw_curves(found: Comparison[Facts]) -> Figure:
     return figure
 
 
-RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {Release: draw_release}
+RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {
+    Release: draw_release,
+    presence.Release: draw_release,
+}
 PLANNED: dict[type, Callable[[Any], Figure]] = {
     Counts: draw_counts,
     Facts: draw_plan,

@@ -252,6 +252,17 @@ class Release(Shown, release.TableRelease[Plan, Drawn]):
         """What is said of every cell."""
         return self.plan.estimates(self.released)
 
+    @property
+    def cells(self) -> pa.Table:
+        """The keys of all cells."""
+        return self.plan.request.keys
+
+    def meaning(self) -> list[str]:
+        """What the table's words mean, and what a user counts for, in sentences."""
+        said = self.said
+        rows = [*self.numbers.rows(CONFIDENCE)]
+        return shown.meaning(self.numbers, rows, said.guarantee.unit.name, said.records.value)
+
     def _drawn(self) -> Drawn:
         """What was drawn, in the record or in the manifest."""
         results = self.said.results

@@ -153,12 +153,17 @@ def release_text(
     if cells.num_rows > SHOWN:
         lines.append([f"... {cells.num_rows - SHOWN:,} more in to_pandas() and files"])
     verdict = "\n".join([*_verdicts(rows), head])
-    notes = [*_reasons(rows), *legend(numbers, user, value)]
+    notes = meaning(numbers, rows, user, value)
     shown = {row.asked for row in side_by_side}
     others = [name for name in numbers.request.statistics if name not in shown]
     if others:
         notes.insert(0, f"{', '.join(others)}: in to_pandas() and files")
     return TextTable(verdict, titles, lines, notes, [*release_warnings(numbers)])
+
+
+def meaning(numbers: Estimates, rows: Sequence[Row], user: str, value: str | None) -> list[str]:
+    """Why cells are not reliable, and what is counted."""
+    return [*_reasons(rows), *legend(numbers, user, value)]
 
 
 def keys_in_text(cells: pa.Table, most: int) -> list[list[str]]:
