@@ -12,7 +12,7 @@ from shoal.cells import plan as cells
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
-from shoal.errors import DocumentError, InputError
+from shoal.errors import InputError
 from shoal.files import Place
 from shoal.presence import plan as presence
 from shoal.privacy.budget import Amount
@@ -175,7 +175,5 @@ def load(path: Place) -> Plan[Any, Any] | Release[Any, Any]:
     for family in families:
         if family.document_model.model_fields["schema_"].default == schema:
             return family.load(path)
-    raise DocumentError(
-        f"{os.fspath(path)!r} is neither a plan nor a manifest or record of this version of shoal",
-        "make it again",
-    )
+    documents.expect(found, MANIFEST, "the plan, manifest or record")
+    raise AssertionError(schema)

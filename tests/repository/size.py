@@ -19,22 +19,22 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 65_358),
-    "theory": (("theory",), 13_595),
-    "trials": (("trials",), 40_403),
-    "means": (("means",), 13_165),
-    "presence": (("presence",), 16_227),
-    "dossiers": (("dossiers",), 4_781),
-    "data": (("data",), 20_156),
-    "privacy": (("privacy",), 11_149),
+    "cells": (("cells",), 65_490),
+    "theory": (("theory",), 13_619),
+    "trials": (("trials",), 40_445),
+    "means": (("means",), 13_164),
+    "presence": (("presence",), 16_438),
+    "dossiers": (("dossiers",), 4_914),
+    "data": (("data",), 21_713),
+    "privacy": (("privacy",), 11_182),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        11_129,
+        11_105,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 12_921),
-    "pictures": (("pictures",), 5_153),
-    "one call and report": (("one_call.py", "report_page.py"), 2_939),
-    "verification": (("verification",), 25_211),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_521),
+    "pictures": (("pictures",), 5_206),
+    "one call and report": (("one_call.py", "report_page.py"), 3_021),
+    "verification": (("verification",), 25_251),
     "other modules": (
         (
             "__init__.py",
@@ -46,16 +46,16 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
             "threads.py",
             "arrays.py",
         ),
-        3_447,
+        3_466,
     ),
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.53, 0.4
+MOST_A_LINE, MOST_PACKED = 9.45, 0.4
 STUDIES = 48_483
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 26_226),
+    "tests": (("tests", "conftest.py"), ".py", 26_305),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_040),
 }
 

@@ -48,6 +48,10 @@ class Released:
         return measured(self.manifest)
 
 
+# Statistics that are of no values.
+COUNTS = ("users", "records")
+
+
 @dataclass(frozen=True)
 class Case:
     """Releases of one ledger, its state, and its entries of releases, also of withdrawn ones."""
@@ -61,6 +65,11 @@ class Case:
     def unit(self) -> Unit:
         """Whose losses the ledger adds up."""
         return self.state.privacy_unit
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether records have rows of units, which private counts have not."""
+        return any(each.family != "presence" for each in self.released)
 
     @property
     def is_many(self) -> bool:
@@ -124,6 +133,8 @@ def promised(each: Released) -> str:
         )
     if each.family == "trial":
         return "effects without bias; errors as forecast"
+    if each.family == "presence":
+        return "errors as the plan said, if users are spread evenly; none certified"
     basis = published.basis
     if basis.request.max_error is not None:
         return f"no cell with an error of {each.values} above {basis.request.max_error}"
@@ -148,7 +159,8 @@ def met(each: Released) -> str:
                 kind = row.get("statistic", "effect")
                 widths.setdefault(kind, []).append(row["high"] - row["low"])
     found = [
-        f"{kind} of {each.values} ±{text_of(max(of_kind) / 2)} at most, half of the intervals "
+        f"{kind if kind in COUNTS else f'{kind} of {each.values}'} "
+        f"±{text_of(max(of_kind) / 2)} at most, half of the intervals "
         f"within ±{text_of(float(np.median(of_kind)) / 2)}"
         for kind, of_kind in widths.items()
     ]
@@ -166,10 +178,11 @@ def left_out(each: Released) -> Iterator[str]:
     elif each.family == "mean":
         yield counted(published.users, "user")
     else:
-        cells = published.basis.cells.num_rows
+        cells = each.release.cells.num_rows
         status: Counter[str] = Counter(each.release.table()["status"].to_pylist()[:cells])
         yield f"{status.pop('reliable', 0):,} of {counted(cells, 'cell')} reliable"
         yield from (f"{many:,} {why}" for why, many in status.items())
+    if each.family == "cells":
         yield from published.sentences
         yield f"{counted(sum(published.records), 'record')} in them"
         yield f"by rule at least {counted(published.basis.request.min_users, 'user')} in a cell"

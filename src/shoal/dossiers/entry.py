@@ -23,6 +23,8 @@ _NOISE = (
 )
 # What happens to numbers after the mechanism, by family.
 _AFTERWARDS = {
+    "presence": "Means, quantiles and shares are ratios of noisy weights; cells whose noise is "
+    "larger than cells differ by are drawn towards all cells.",
     "cells": "Values are posterior medians given the noisy numbers of all cells; cells whose own "
     "number is not reliable show the number that all cells have in common, moved towards their "
     "own. Intervals follow from the noise and from the noisy numbers",
@@ -32,11 +34,13 @@ _AFTERWARDS = {
 }
 _NOTHING_READ = "No private value is read for it"
 _ACTORS = (
-    "The custodian holds the records and the ledger, and is trusted. Auditors, whom the custodian "
-    "chooses, may be given the record of a release: facts of every unit, such as how many records "
-    "it has in which cell, without names and values, and personal data all the same. "
-    "Readers have tables and manifests, and may know all other records, have any computer, and "
-    "work together."
+    "The custodian holds the records and the ledger, and is trusted.{auditors} Readers have tables "
+    "and manifests, and may know all other records, have any computer, and work together."
+)
+_AUDITORS = (
+    " Auditors, whom the custodian chooses, may be given the record of a release: facts of every "
+    "unit, such as how many records it has in which cell, without names and values, and personal "
+    "data all the same."
 )
 _ACCESS = "Readers have what the custodian published; nobody asks questions of the records."
 _COMPOSITION = (
@@ -92,7 +96,7 @@ def entry_of(case: Case, facts: Facts) -> str:
         },
         "deployment_model": {
             "model_name": "Central",
-            "actors": _ACTORS,
+            "actors": _ACTORS.format(auditors=_AUDITORS if case.has_rows else ""),
             "release_type": "Many releases" if case.is_many else "One release",
             "release_type_details": _releases(case),
             "data_source_type": facts["data_source_type"],
@@ -150,6 +154,11 @@ def _domain(each: Released) -> str:
         return f"Any outcomes {each.values} of {published.units:,} units in the same design"
     if each.family == "mean":
         return f"Any finite values of {each.values} of {published.users:,} users"
+    if each.family == "presence":
+        return (
+            f"Any records of any {records['user']}; answered are the cells of a public list, of "
+            f"{', '.join(each.release.plan.request.statistics)}"
+        )
     low, high = published.basis.request.bounds
     by = ", ".join(records["cell"]) or "nothing"
     return (
@@ -169,6 +178,12 @@ def _mechanism(each: Released) -> str:
         return f"{published.mechanism} of {shoal}: {drawn}system; noise is {noise}"
     if each.family == "mean":
         return f"{published.method} of {shoal}: noise {noise}"
+    if each.family == "presence":
+        return (
+            f"vectors of users with a bounded sum, of {shoal}: looks and answers have discrete "
+            "Laplace noise, users noise of a ball where no cap is set, and a range of values is "
+            f"selected by permute-and-flip, its loss included; {noise}"
+        )
     basis = published.basis
     first = ""
     if basis.selects:
@@ -182,7 +197,7 @@ def _mechanism(each: Released) -> str:
 def _unit_details(case: Case, facts: Facts) -> str:
     """Returns what is protected, and which data sets are neighbours."""
     said = (each.manifest["guarantee"]["neighbours"] for each in case.released)
-    neighbours = dict.fromkeys(each.removeprefix("values: ") for each in said)
+    neighbours = dict.fromkeys(each.partition(": ")[2] for each in said)
     periods = case.released[0].entry.periods
     return _sentences(
         f"Protected: {case.unit}",

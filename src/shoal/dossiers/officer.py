@@ -21,17 +21,20 @@ _MOST = 6
 _LONGEST = 50
 _TRUST = [
     "The custodian: for true counts, bounds that were not taken from the data, one ledger for "
-    "these records, and a unit that is what it is called. The ledger keeps facts of every unit, "
-    "such as how many records it has in which cell: personal data, also without names.",
+    "these records, and a unit that is what it is called.{rows}",
     "The machine: who can read its disk or memory can read the records. Timing, memory and swap "
     "are side channels that shoal does not close.",
     "The software: shoal {shoal}, the samplers of OpenDP {opendp}, and the randomness of the "
     "operating system.",
 ]
+_ROWS = (
+    " The ledger keeps facts of every unit, such as how many records it has in which cell: "
+    "personal data, also without names."
+)
 _VERIFY = (
-    "Anybody can run <code>shoal verify {manifest}</code>, which computes again what is shown. An "
-    "auditor runs <code>shoal verify {manifest} --ledger {ledger}</code>, which computes the loss "
-    "of every unit again, by separate code, from the record that the ledger keeps. <code>shoal "
+    "Anybody can run <code>shoal verify {manifest}</code>, which computes again what is shown{all}."
+    " An auditor runs <code>shoal verify {manifest} --ledger {ledger}</code>, which computes the "
+    "loss of every unit again, by separate code, from the record in the ledger. <code>shoal "
     "ledger verify {ledger} --head {head}</code>, with the head of {today}, finds any changed or "
     "missing entry, also in an older copy of the ledger."
 )
@@ -91,6 +94,8 @@ def page(case: Case, facts: Facts) -> str:
         line for each in case.released[-_MOST:] for line in protected(each.release, each.entry)
     )
     versions = valid[0].manifest["versions"]
+    rows = _ROWS if case.has_rows else ""
+    everything = "" if case.has_rows else ", the loss included"
     return _PAGE.substitute(
         title=escape(printable(facts["name"] or "A release with differential privacy")),
         about=banner([each.entry for each in case.released]) + _table((), _about(case, facts)),
@@ -99,8 +104,8 @@ def page(case: Case, facts: Facts) -> str:
         others=_others(case),
         budget=paragraphs([f"{case.budget[0].upper()}{case.budget[1:]}."]) + _releases(case),
         errors=_errors(case),
-        trust=paragraphs([each.format(**versions) for each in _TRUST]),
-        verify=f"<p>{_VERIFY.format(**known)}</p>",
+        trust=paragraphs([each.format(**versions, rows=rows) for each in _TRUST]),
+        verify=f"<p>{_VERIFY.format(**known, all=everything)}</p>",
         wrong=f"<p>{_WRONG.format(**known)}</p>",
         lines=_table(
             ("", "name", "date", "signature"),

@@ -26,7 +26,8 @@ from shoal.privacy.budget import show
 
 # A plan of more cells has no room for their names.
 _NAMED = 40
-# Statistics of one picture.
+# Statistics that are of no values, and how many one picture has.
+_COUNTS = ("users", "records")
 _MOST_PANELS = 6
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
 _HEAD = 13
@@ -69,11 +70,11 @@ def draw_release(release: Release | presence.Release, confidence: float, label: 
             rows[name].to_numpy().astype(float) for name in ("value", "low", "high")
         )
         common = np.array([each == "common" for each in rows["source"].to_pylist()])
-        text = f"{statistic} of {of}{in_words} with {100 * confidence:.4g}% intervals"
+        measured = statistic if statistic in _COUNTS else f"{statistic} of {of}{in_words}"
+        text = f"{measured} with {100 * confidence:.4g}% intervals"
         if places is not None:
             reliable = np.where(common, np.nan, value)
-            caption = f"{statistic} of {of}{in_words.rstrip(',')}"
-            _draw_map(axis, places, reliable, high - low, caption)
+            _draw_map(axis, places, reliable, high - low, measured.rstrip(","))
         elif named:
             shapes.intervals(axis, labels, value, (low, high), common)
             axis.set_xlabel(text)
