@@ -71,7 +71,9 @@ def plan(
 
             Private counts: `records_per_user` (each user counts for at most so many of its
             records), `cells_per_user` (in at most so many cells, in `users`), `pieces` (of the
-            private range, for medians and the like; 8).
+            private range, for medians and the like; 8), `periods` (those that are answered and
+            charged, if the records have a period: names, or "2026-01..2026-12"; `users` is then
+            about how many users in periods there are).
 
             Public counts: `bounds` (range of the values, if counts are given in place of records),
             `objective` (`typical` or `worst_case`: the error to minimise, expected of ordinary

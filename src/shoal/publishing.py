@@ -53,6 +53,7 @@ def publish(
     name: str,
     output: files.Place = ".",
     privacy_unit: str = "",
+    periods: Any = None,
     overwrite: bool = False,
     anyway: bool = False,
     progress: Progress | None = None,
@@ -63,8 +64,8 @@ def publish(
     of these records. Budget and names are as in `Plan.release`: the same records and name again
     deliver what is recorded, cost nothing, and write the same files again. Files go into a folder
     that is there, or their names begin with `output`. The privacy unit is that of the manifest
-    unless given. What likely makes no cell reliable is refused unless `anyway`; `progress` shows
-    how far advice is.
+    unless given, and of private counts the `periods` of these records are given. What likely makes
+    no cell reliable is refused unless `anyway`; `progress` shows how far advice is.
 
     Raises:
         ShoalError: As `shoal.plan`, `Plan.release` and `shoal.verify`, or files that are there.
@@ -92,7 +93,9 @@ def publish(
     names = None
     if isinstance(old.plan, presence.Plan):
         # The cells are public, and nothing of new records changes the plan.
-        done = old.plan.release(records, **how)
+        same = old.plan.of_periods(periods, records.period)
+        done = same.release(records, **how)
+        names = same.request.periods or None
     else:
         made: Any = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
         _check_name(ledger, made, records.describe(), name)

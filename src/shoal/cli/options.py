@@ -86,6 +86,10 @@ KeysFile = Annotated[
     Path | None,
     first("A table of the cells of private counts, with a column for each rule.", "--keys-file"),
 ]
+Periods = Annotated[
+    OptionalText,
+    later("The periods that are answered and charged: 2026-05, or 2026-01..2026-12.", "--periods"),
+]
 AboutUsers = Annotated[
     int | None,
     first("About how many users there are: known beforehand, not from the file.", "--users"),

@@ -116,6 +116,11 @@ def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
     return settings
 
 
+def listed(keys: str | None) -> Any:
+    """Keys between commas; a text with a first and a last key stays as it is."""
+    return keys if keys is None or ".." in keys else keys.split(",")
+
+
 def taken(settings: dict[str, Any], *names: str) -> dict[str, Any]:
     """Take the settings with these names out of `settings`, and return them."""
     return {name: settings.pop(name) for name in names if name in settings}

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.cli import options as o
-from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
+from shoal.cli.output import check_places, finish, listed, nothing_left, settings_of, taken
 from shoal.errors import InputError
 from shoal.progress import bar, working
 
@@ -31,6 +31,7 @@ def plan(
     min_users: o.MinUsers = None,
     setting: o.Setting = None,
     period: o.Period = None,
+    periods: o.Periods = None,
     advice: o.Advice = False,
     picture: o.Picture = None,
     force: o.Force = False,
@@ -67,6 +68,7 @@ def plan(
         "keys": _keys(keys, keys_file),
         "users": users,
         "records_per_user": records_per_user,
+        "periods": listed(periods),
         "delta": None if delta == "0" else delta,
         "max_error": max_error,
         "objective": objective,
@@ -119,21 +121,21 @@ def plan(
     )
 
 
-def _keys(listed: list[str] | None, file: Path | None) -> Any:
+def _keys(texts: list[str] | None, file: Path | None) -> Any:
     """The cells of private counts: a file, or keys of each rule; None without either."""
     if file is not None:
-        if listed:
+        if texts:
             raise InputError("--keys and --keys-file are given", "give one of them")
         return file
     found: dict[str, Any] = {}
-    for text in listed or ():
+    for text in texts or ():
         rule, equals, keys = text.rpartition("=")
         if not (rule and equals and keys) or rule in found:
             raise InputError(
                 f"--keys {text!r} is given twice, or lacks a rule or keys",
                 "give the keys of each rule once, like branch=North,South",
             )
-        found[rule] = keys if ".." in keys else keys.split(",")
+        found[rule] = listed(keys)
     return found or None
 
 

@@ -3,7 +3,7 @@
 import typer
 
 from shoal.cli import options as o
-from shoal.cli.output import delivery, recorded, show, show_json
+from shoal.cli.output import delivery, listed, recorded, show, show_json
 from shoal.progress import bar, working
 
 
@@ -14,6 +14,7 @@ def publish(
     name: o.Name,
     output: o.Stem = o.HERE,
     privacy_unit: o.PrivacyUnit = "",
+    periods: o.Periods = None,
     force: o.Force = False,
     anyway: o.Anyway = False,
     as_json: o.Json = False,
@@ -37,6 +38,7 @@ def publish(
             name=name,
             output=output,
             privacy_unit=privacy_unit,
+            periods=listed(periods),
             overwrite=force,
             anyway=anyway,
             progress=bar("simulating other plans"),

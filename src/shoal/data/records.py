@@ -165,6 +165,14 @@ class Records(Shown):
         """The rules of cells, and that of periods after them if there is one."""
         return self.rules if self.period is None else (*self.rules, self.period)
 
+    def holds(self) -> str:
+        """Returns what the column of the periods holds; only types of columns are looked at."""
+        if self.period is None:
+            return ""
+        name = self.period.columns[0]
+        with opened(self.source, {name: self.period.use}, by_rows=True) as columns:
+            return columns.holds(name)
+
     def counts(self) -> Counts:
         """Count the records of each user in each cell.
 

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from shoal.arrays import Floats
-from shoal.documents.model import Model
+from shoal.documents.model import Model, is_none
 from shoal.presence.draw import Drawn
 from shoal.presence.estimates import Estimates, Row
 from shoal.presence.look import edges_of, ranges_of
@@ -29,6 +29,7 @@ class Columns(Model):
     user: Text
     value: Text | None
     cell: tuple[Text, ...]
+    period: Text | None = Field(default=None, exclude_if=is_none)
 
     @classmethod
     def described(cls, columns: Mapping[str, Any] | None) -> Columns | None:

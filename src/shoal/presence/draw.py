@@ -87,7 +87,7 @@ def draw(request: Request, rounds: Mapping[str, Round], records: Records, noise:
     at most exp(the sum of whole/2^bits over the rounds), in any data set.
     """
     cells = request.keys
-    found = members(records, cells)
+    found = members(records, cells, periods=request.periods)
     heard = None
     if "cells" in rounds:
         of_cells = rounds["cells"]
@@ -235,7 +235,8 @@ def _values(
     have = found
     if request.n_pieces > 1:
         # The second pass has its own rows: every amount is taken from it anew.
-        have = members(records, request.keys, pieces_of(request, (low, high)))
+        pieces = pieces_of(request, (low, high))
+        have = members(records, request.keys, pieces, request.periods)
     inside, outside = _shares(request, have, (low, high))
     parts = _parts(request, have, "values", look)
     cap = look.caps["values"].size

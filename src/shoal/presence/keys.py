@@ -17,6 +17,7 @@ from shoal.data.cell_rules import Rule
 from shoal.data.key_lists import key_list
 from shoal.data.sources import read_columns
 from shoal.errors import InputError
+from shoal.privacy.unit import plain_spelling
 
 # Cells of which each user's vector has a few numbers.
 MOST_CELLS = 1 << 16
@@ -56,6 +57,29 @@ def cells_of(given: Any, rules: Sequence[Rule]) -> pa.Table:
             "list each cell once",
         )
     return found
+
+
+def periods_of(given: Any, rule: Rule | None) -> tuple[str, ...]:
+    """Returns the public periods of a plan as sorted texts; none of records without a period.
+
+    Raises:
+        InputError: Periods of records that have none, or the other way round, or one that is
+            spelled twice.
+    """
+    if rule is None or given is None:
+        if rule is not None or given is not None:
+            raise InputError(
+                "the periods of the plan and the period of the records belong together",
+                'give for example period=shoal.month("at") with the records, and '
+                'periods=["2026-05"] or "2026-01..2026-12" with the plan',
+            )
+        return ()
+    column = key_list(given, rule)
+    names = keys.labels(pa.table({"period": column}))
+    plain = plain_spelling(pa.array(names)).unique()
+    if len(plain) < len(names):
+        raise InputError("a period is listed twice", "list each period once")
+    return tuple(sorted(names))
 
 
 def positions(codes: Sequence[pa.Array[Any]], cells: pa.Table) -> Ints:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from shoal.arrays import Ints
 from shoal.data import keys
+from shoal.data.cell_rules import Rule
 from shoal.data.memberships import Memberships
 from shoal.data.records import Measure, Records
 from shoal.presence.keys import positions
@@ -31,8 +32,15 @@ class Members:
     measured: Ints = field(repr=False)
 
 
-def members(records: Records, cells: pa.Table, measures: Sequence[Measure] = ()) -> Members:
-    """Returns what a pass over the records leaves for the cells of a public list.
+def members(
+    records: Records,
+    cells: pa.Table,
+    measures: Sequence[Measure] = (),
+    periods: Sequence[str] = (),
+) -> Members:
+    """Returns what a pass over the records leaves for the cells and periods of public lists.
+
+    With periods a user in one period takes the place of a user, and rows of others fall out.
 
     Rows without a user, a key of the list, or a finite value fall out by the user's own records:
     nobody else's decide how a row is read, and nothing is said of them. The order of the rows is
@@ -45,9 +53,15 @@ def members(records: Records, cells: pa.Table, measures: Sequence[Measure] = ())
         rule.keys(table.column(at + 1).combine_chunks()) for at, rule in enumerate(records.rules)
     ]
     cell = _cells(codes, table.num_rows, cells)
+    who = keys.numbers(table.column(0).combine_chunks().dictionary_encode().indices)
+    if records.period is not None:
+        code = table.column(size + 1).combine_chunks()
+        listed = pa.table({"period": pa.array(periods, pa.string())})
+        period = _cells([_names(records.period, code)], table.num_rows, listed)
+        cell = np.where(period >= 0, cell, -1)
+        who = who.astype(np.int64) * max(len(periods), 1) + period
     inside = np.flatnonzero(cell >= 0)
-    who = keys.numbers(table.column(0).combine_chunks().dictionary_encode().indices)[inside]
-    _, user = np.unique(who, return_inverse=True)
+    _, user = np.unique(who[inside], return_inverse=True)
     n_users = int(user.max(initial=-1)) + 1
     place = user.astype(np.int64) * cells.num_rows + cell[inside]
     pairs, member = np.unique(place, return_inverse=True)
@@ -65,6 +79,14 @@ def members(records: Records, cells: pa.Table, measures: Sequence[Measure] = ())
     many = cells.num_rows
     found = Memberships(pairs // many, pairs % many, count, n_users, many)
     return Members(found, ticks, measured)
+
+
+def _names(rule: Rule, code: pa.Array[Any]) -> pa.Array[Any]:
+    """Returns the names of periods as ledgers have them."""
+    encoded = code.dictionary_encode()
+    column = keys.as_array(rule.keys(encoded.dictionary), rule.name)
+    names = pa.array(keys.labels(pa.table({"period": column})), pa.string())
+    return names.take(encoded.indices)
 
 
 def _cells(codes: list[Any], rows: int, cells: pa.Table) -> Ints:

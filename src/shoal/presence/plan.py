@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal import checks, documents
 from shoal.checks import check_confidence
+from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.errors import DataError, InputError
@@ -31,14 +32,14 @@ from shoal.presence.documents import (
 )
 from shoal.presence.draw import Drawn, draw
 from shoal.presence.estimates import Estimates, Row
-from shoal.presence.keys import cells_of
+from shoal.presence.keys import cells_of, periods_of
 from shoal.presence.request import Request, Statistic
 from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.accounting import Step
 from shoal.privacy.budget import Amount
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
-from shoal.privacy.unit import Unit, unit_of_column
+from shoal.privacy.unit import Periods, Unit, all_periods, unit_of_column
 from shoal.release import plan as plans
 from shoal.release import release
 from shoal.release.envelope import CONFIDENCE, EVERYBODY
@@ -55,6 +56,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         request: What was asked.
         rounds: The draws in their order, and what each costs.
         source: Public description of the records: their columns.
+        holds: What the column of periods holds; empty before a release, or without periods.
 
     Guarantees: G-LOSS, G-PURE.
     """
@@ -62,6 +64,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
     request: Request
     rounds: Mapping[str, Round]
     source: Mapping[str, Any] | None = None
+    holds: str = ""
 
     family = "presence"
     kind = "presence"
@@ -92,8 +95,15 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
     @property
     def protected(self) -> str:
-        """What is protected, in one line."""
-        return str(Unit((self.source or {}).get("user", "user"), self.relation))
+        """What is protected, in one line, and the loss over all periods if there are any."""
+        unit = Unit((self.source or {}).get("user", "user"), self.relation, self.period)
+        return str(unit) + all_periods(unit, self.request.periods or None, self.loss)
+
+    @property
+    def periods(self) -> Periods | None:
+        """The public list of periods that are answered and charged."""
+        rule = (self.source or {}).get("period")
+        return None if rule is None else Periods(rule, self.holds, self.request.periods)
 
     @property
     def size(self) -> float:
@@ -118,8 +128,15 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         if rounds.keys() != wanted.keys():
             raise LookupError
         source = None if document.records is None else document.records.to_document()
+        if (source or {}).get("period") is None and request.periods:
+            raise LookupError
         ordered = {name: rounds[name] for name in wanted}
         return cls(request, ordered, source)
+
+    def of_periods(self, given: Any, rule: Rule | None) -> Self:
+        """The same plan for other periods, which must be given if it is of periods at all."""
+        periods = periods_of(given, rule)
+        return replace(self, request=self.request.model_copy(update={"periods": periods}))
 
     def _text(self) -> TextTable:
         return shown.plan_text(self.request, self.rounds, self.protected, self.warnings())
@@ -178,8 +195,8 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         checks.instance(records, Records, "records", "give the shoal.Records of the plan")
         self.check(records)
         described = records.describe()
-        unit = unit_of_column(privacy_unit, records.user, self.relation)
-        plan = self.with_source(described)
+        unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
+        plan = replace(self.with_source(described), holds=records.holds())
 
         def first() -> None:
             if noise is None and before is not None:
@@ -261,7 +278,13 @@ class Release(Shown, release.TableRelease[Plan, Drawn]):
         """What the table's words mean, and what a user counts for, in sentences."""
         said = self.said
         rows = [*self.numbers.rows(CONFIDENCE)]
-        return shown.meaning(self.numbers, rows, said.guarantee.unit.name, said.records.value)
+        return shown.meaning(self.numbers, rows, self._unit, said.records.value)
+
+    @property
+    def _unit(self) -> str:
+        """What one user is called, with its period if there is one."""
+        unit = self.said.guarantee.unit
+        return unit.name if unit.period is None else f"{unit.name} in one {unit.period}"
 
     def _drawn(self) -> Drawn:
         """What was drawn, in the record or in the manifest."""
@@ -275,18 +298,14 @@ class Release(Shown, release.TableRelease[Plan, Drawn]):
 
     def _head(self, *, origin: bool = True) -> str:
         what = "simulated release, not private" if self.simulated else "release"
-        return shown.release_head(what, self.epsilon, self.origin if origin else "")
+        whose = self.said.guarantee.unit.period
+        user = "user" if whose is None else f"user-{whose}"
+        return shown.release_head(what, self.epsilon, user, self.origin if origin else "")
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         rows = [*self.numbers.rows(check_confidence(confidence))]
-        said = self.said
-        return shown.release_text(
-            self.numbers,
-            rows,
-            self._head(origin=origin),
-            said.guarantee.unit.name,
-            said.records.value,
-        )
+        head = self._head(origin=origin)
+        return shown.release_text(self.numbers, rows, head, self._unit, self.said.records.value)
 
     def warnings(self) -> list[str]:
         """Sentences that a reader should know before relying on the numbers."""
@@ -373,6 +392,7 @@ def plan(
     pieces: int | None = None,
     records_per_user: int | None = None,
     cells_per_user: int | None = None,
+    periods: Any = None,
 ) -> Plan:
     """Plans statistics of records whose counts are private, without opening their file.
 
@@ -391,6 +411,8 @@ def plan(
         pieces: Of the private range, for medians and the like; by default 8.
         records_per_user: Each user counts for at most so many of its records.
         cells_per_user: Each user counts in at most so many cells, in `users`.
+        periods: The periods that are answered and charged, if the records have a period: names, or
+            a text such as "2026-01..2026-12".
 
     Returns:
         A plan, whose loss is the same for all records.
@@ -421,6 +443,7 @@ def plan(
         users=users,
         records_per_user=records_per_user,
         cells_per_user=cells_per_user,
+        periods=periods_of(periods, records.period),
         **more,
     )
     needed = [each.name for each in request.kinds if each.kind not in ("users", "records")]

@@ -8,14 +8,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import BeforeValidator, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from shoal import checks
 from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
-from shoal.release.envelope import Keys
+from shoal.privacy.unit import MOST_PERIODS
+from shoal.release.envelope import Keys, Text
 
 TOTALS = ("users", "records", "sum")
 # Pieces of the range, unless somebody asks for others.
@@ -96,6 +97,8 @@ class Request(Model):
         pieces: Of the private range, for medians and the like.
         records_per_user: Each user counts for at most so many records; None lets a look decide.
         cells_per_user: Each user counts in at most so many cells, in users; None likewise.
+        periods: The periods that are answered and charged, sorted, if a user in one period takes
+            the place of a user; empty if not.
     """
 
     keys: Keys
@@ -115,6 +118,8 @@ class Request(Model):
     cells_per_user: Annotated[
         int | None, checked(checks.whole, "cells_per_user", least=1, most=2**16)
     ] = None
+
+    periods: Annotated[tuple[Text, ...], Field(max_length=MOST_PERIODS)] = ()
 
     @cached_property
     def lattice(self) -> Lattice:

@@ -128,10 +128,10 @@ def plan_warnings(request: Request) -> Iterator[str]:
         )
 
 
-def release_head(what: str, epsilon: float, origin: str) -> str:
+def release_head(what: str, epsilon: float, user: str, origin: str) -> str:
     """What a release is and costs, in one line."""
     entry = f", {origin}" if origin else ""
-    return f"{what}, epsilon {show(epsilon)} per user{entry}"
+    return f"{what}, epsilon {show(epsilon)} per {user}{entry}"
 
 
 def release_text(

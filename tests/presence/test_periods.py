@@ -1,0 +1,76 @@
+"""A user in one period takes the place of a user, and a public list of periods is charged."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from tests.support.visits import BRANCHES, records, visits
+
+MONTHS = ["2026-03", "2026-04"]
+ASKED: dict[str, Any] = {
+    "keys": {"branch": BRANCHES},
+    "users": 4000,
+    "statistics": ["users", "records", "mean", "median"],
+    "epsilon": 2,
+}
+
+
+def dated() -> pa.Table:
+    """Visits on days from February to May."""
+    table = visits(2000)
+    days = np.random.default_rng(2).integers(0, 110, len(table))
+    return table.append_column("at", pa.array(np.datetime64("2026-02-01") + days))
+
+
+def test_a_user_in_a_period_is_a_user() -> None:
+    """The same numbers as of a table whose users are named by person and month."""
+    table = dated()
+    month = table.column("at").to_numpy().astype("M8[M]").astype(str)
+    inside = np.isin(month, MONTHS)
+    named = [f"{who} {each}" for who, each in zip(table["card"].to_pylist(), month, strict=True)]
+    plain = table.set_column(0, "card", pa.array(named)).filter(inside)
+    divided = records(table, period=shoal.month("at"))
+    asked = {**ASKED, "periods": "2026-03..2026-04"}
+    found = shoal.plan(divided, **asked).release(divided, noise=shoal.Simulated(1))
+    other = shoal.plan(records(plain), **ASKED).release(records(plain), noise=shoal.Simulated(1))
+    assert found.table(all=True) == other.table(all=True)
+
+
+def test_each_listed_period_is_charged_and_no_other(tmp_path: Path) -> None:
+    """Periods without a record, too: what occurs is private."""
+    pq.write_table(dated(), tmp_path / "visits.parquet")
+    divided = records(tmp_path / "visits.parquet", period="month(at)")
+    book = shoal.Ledger.create(
+        tmp_path / "m.ledger", epsilon=3, privacy_unit="card", period="month"
+    )
+    listed = ["2026-03", "2026-12"]
+    made = shoal.plan(divided, **ASKED, periods=listed)
+    assert "one card in one month" in str(made)
+    done = made.release(divided, ledger=book)
+    assert done.entry is not None
+    assert done.entry.periods is not None
+    assert [*done.entry.periods.names] == listed
+    assert done.manifest["guarantee"]["periods"] == listed
+    assert "one user in one month" in done.manifest["guarantee"]["neighbours"]
+    with pytest.raises(shoal.errors.BudgetError):
+        shoal.plan(divided, **ASKED, periods=["2026-12"]).release(divided, ledger=book)
+    shoal.plan(divided, **ASKED, periods=["2026-04"]).release(divided, ledger=book)
+    whole = shoal.plan(records(dated()), **ASKED)
+    with pytest.raises(shoal.errors.InputError):
+        whole.release(records(dated()), ledger=book)
+
+
+@pytest.mark.parametrize(
+    ("period", "periods"),
+    [("month(at)", None), (None, ["2026-03"]), ("month(at)", ["2026-3"]), ("day", ["1", "01"])],
+)
+def test_periods_and_the_rule_belong_together(period: str | None, periods: Any) -> None:
+    """And each is spelled once, as its rule spells it."""
+    divided = records("absent.parquet", period=period)
+    with pytest.raises(shoal.errors.InputError):
+        shoal.plan(divided, **ASKED, periods=periods)
