@@ -106,6 +106,27 @@ def test_nothing_depends_on_rows_in_what_is_asked_or_shown() -> None:
     assert len(shapes) == 1
 
 
+def test_nothing_that_leaves_names_a_user_or_a_key_that_nobody_listed(tmp_path: Path) -> None:
+    """P-CANARY: in texts, documents, tables and the ledger's file, also if the file is damaged."""
+    table = visits().set_column(0, "card", [["canary-user"] * len(visits())])
+    key = np.where(np.arange(len(table)) % 2, "canary-key", "North")
+    table = table.set_column(1, "branch", [key.tolist()])
+    place = tmp_path / "visits.parquet"
+    pq.write_table(table, place)
+    source = records(place)
+    made = plan(source, **ASKED)
+    book = shoal.Ledger.create(tmp_path / "visits.ledger", epsilon=3, privacy_unit="card")
+    done = made.release(source, ledger=book)
+    left = [repr(source), str(made), repr(done), str(done), str(done.table().to_pydict())]
+    left += [str(made.to_document()), str(done.manifest), str(done.record)]
+    place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+    with pytest.raises(shoal.errors.DataError) as raised:
+        made.release(source, ledger=book, name="again")
+    left.append(str(raised.value))
+    assert not any("canary" in each for each in left)
+    assert b"canary" not in Path(book.path).read_bytes()
+
+
 @pytest.mark.parametrize(
     ("wish", "words"),
     [

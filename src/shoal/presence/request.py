@@ -106,7 +106,7 @@ class Request(Model):
         tuple[float, float],
         BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
     ]
-    tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=1, most=MOST_BITS)] = 20
+    tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=10, most=MOST_BITS)] = 20
     statistics: Annotated[tuple[str, ...], BeforeValidator(_statistics)] = ("users", "mean")
     epsilon: Annotated[Fraction, checked(check_epsilon), _Exact]
     delta: Annotated[Fraction, _Exact] = Fraction(0)
