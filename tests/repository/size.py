@@ -23,15 +23,15 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 13_619),
     "trials": (("trials",), 40_445),
     "means": (("means",), 13_164),
-    "presence": (("presence",), 16_438),
+    "presence": (("presence",), 17_080),
     "dossiers": (("dossiers",), 4_914),
-    "data": (("data",), 21_713),
+    "data": (("data",), 21_771),
     "privacy": (("privacy",), 11_182),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         11_105,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 13_521),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_617),
     "pictures": (("pictures",), 5_206),
     "one call and report": (("one_call.py", "report_page.py"), 3_021),
     "verification": (("verification",), 25_251),
@@ -51,11 +51,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.45, 0.4
+MOST_A_LINE, MOST_PACKED = 9.46, 0.4
 STUDIES = 48_483
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 26_305),
+    "tests": (("tests", "conftest.py"), ".py", 26_540),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_040),
 }
 
