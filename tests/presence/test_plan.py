@@ -115,7 +115,7 @@ def test_nothing_that_leaves_names_a_user_or_a_key_that_nobody_listed(tmp_path: 
     pq.write_table(table, place)
     source = records(place)
     made = plan(source, **ASKED)
-    book = shoal.Ledger.create(tmp_path / "visits.ledger", epsilon=3, privacy_unit="card")
+    book = shoal.Ledger.create(tmp_path / "visits.ledger", epsilon=4, privacy_unit="card")
     done = made.release(source, ledger=book)
     left = [repr(source), str(made), repr(done), str(done), str(done.table().to_pydict())]
     left += [str(made.to_document()), str(done.manifest), str(done.record)]
