@@ -36,7 +36,7 @@ from shoal.presence.keys import cells_of, periods_of
 from shoal.presence.request import Request, Statistic
 from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.accounting import Step
-from shoal.privacy.budget import Amount
+from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import Periods, Unit, all_periods, unit_of_column
@@ -80,6 +80,11 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
     def steps(self) -> Sequence[Step]:
         """Two looks, a range and the answers, as far as they are needed."""
         return [each.step(name) for name, each in self.rounds.items()]
+
+    @cached_property
+    def loss(self) -> Budget:
+        """What was asked for, of which whole numbers of units leave out less than a millionth."""
+        return Budget(self.request.epsilon)
 
     @property
     def parts(self) -> Mapping[str, Any]:

@@ -84,7 +84,8 @@ def unlike_again(release: Release[Any, Any]) -> Iterator[str]:
         size = plan.size
         whose = release.manifest["guarantee"]["unit"]
         unit = Unit(whose["name"], whose["counts"], whose["period"])
-        if release.manifest["guarantee"] != plan.guarantee(unit):
+        same = (unit.counts, unit.period) == (plan.relation, plan.period)
+        if not same or release.manifest["guarantee"] != plan.guarantee(unit):
             yield "the guarantee differs from the one that follows from the plan"
     yield from _unlike("entry", again.to_document(), stated.to_document(), size)
 

@@ -52,13 +52,14 @@ def differences(release: Release) -> Iterator[str]:
 
 
 def _loss(release: Release) -> Iterator[str]:
-    """Yields a sentence if the loss is not the sum of units over noise, or not what was asked."""
+    """Yields a sentence unless what was asked is stated, and units over noise add up to it."""
     loss = Fraction(0)
     for each in release.rounds.values():
         loss += Fraction(sum(each["blocks"].values()), 2 ** each["bits"])
-    if not loss <= release.epsilon <= loss * (1 + Fraction(1, 10**11)):
-        yield f"the privacy loss is {float(loss):.12g}, not {float(release.epsilon):.12g}"
-    if release.delta or loss > Fraction(release.asked):
+    stated = release.epsilon
+    if not stated * (1 - Fraction(1, 10**6)) <= loss <= stated:
+        yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
+    if release.delta or stated != Fraction(release.asked):
         yield "the loss is not the one that was asked for"
 
 
