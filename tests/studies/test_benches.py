@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from shoal_studies import bench_honest as honest
+from shoal_studies import bench_presence as presence
 
 from shoal.cli.main import main
 
@@ -20,6 +23,7 @@ pytestmark = pytest.mark.full
         ("typical --repetitions 2 --delta 1e-9 --epsilon 1 --epsilon 4", None, ""),
         ("counts --repetitions 2 --users 500 --epsilon 4", None, "500"),
         ("honest --releases 4 --epsilon 1 --delta 1e-9", None, ""),
+        ("presence --releases 2 --epsilon 4", {3 + 4 + 4}, "of plain Laplace noise"),
     ],
 )
 def test_a_bench_prints_its_lines(
@@ -35,6 +39,7 @@ def test_a_bench_prints_its_lines(
     only = {
         "typical": ["--population", "one cell of 12"],
         "honest": ["--only", "outlier cells, 12"],
+        "presence": ["--only", "sparse"],
     }
     words = arguments.split()
     assert main(["bench", *words, *only.get(words[0], [])]) == 0
@@ -55,3 +60,16 @@ def test_a_bar_fails_where_its_figure_does() -> None:
     other = {**setting, "epsilon": 4.0, "reliable_worst_tenth": 0.84}
     failed = [bar.figure for bar in honest.BARS if bar.failure(other)]
     assert failed == ["reliable_worst_tenth", "outside"]
+
+
+def test_plain_noise_errs_by_noise_and_by_what_its_caps_cut() -> None:
+    """Nothing without noise; with it at least what the smallest useful cap leaves of it."""
+    user = np.repeat(np.arange(40), 3)
+    rows = pa.table({"user": user, "cell": ["a", "a", "b"] * 40, "value": [1.0, 9.0, 12.0] * 40})
+    table = presence.Table("made", rows, (0, 10))
+    assert {name: each.tolist() for name, each in table.truth.items()} == {
+        "users": [40, 40], "records": [80, 40], "sum": [400, 400], "mean": [5, 10],
+    }  # fmt: skip
+    for name, scale in {"users": 2, "records": 3, "sum": 30, "mean": 0.5}.items():
+        assert presence.laplace(table, name, 1e9, 2) < 1e-6
+        assert 0.3 * scale < presence.laplace(table, name, 1.0, 50) < 1.3 * scale, name

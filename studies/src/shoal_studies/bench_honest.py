@@ -227,11 +227,11 @@ def _measured(population: Population, epsilon: float, releases: int, delta: str)
         "users": population.counts.n_users,
         "cells": population.counts.n_cells,
         "covered": covered.mean(),
-        "worst_tenth": _worst_tenth(covered),
+        "worst_tenth": worst_tenth(covered),
         "worst_cell": covered.min(),
         "reliable": found.reliable.mean(),
         "reliable_covered": of_reliable.mean() if often.any() else nan,
-        "reliable_worst_tenth": _worst_tenth(of_reliable),
+        "reliable_worst_tenth": worst_tenth(of_reliable),
         "error": found.of_reliable(found.error),
         "half_width": found.of_reliable(found.half_width),
         "common": found.of_reliable(found.common),
@@ -239,6 +239,6 @@ def _measured(population: Population, epsilon: float, releases: int, delta: str)
     }
 
 
-def _worst_tenth(covered: Floats) -> float:
+def worst_tenth(covered: Floats) -> float:
     """Mean coverage of the tenth of the cells that are covered least."""
     return float(np.sort(covered)[: max(1, len(covered) // 10)].mean()) if len(covered) else nan
