@@ -624,9 +624,9 @@ def check_public(records: Records) -> None:
     """Refuses records whose counts are private, since plans of cells are made from the counts."""
     if records.relation != Plan.relation:
         raise InputError(
-            "the counts of these records are private, and shoal plans from public counts",
-            'give counts="public" (--counts public) if everybody may know who has how many records '
-            "in which cell; else OpenDP, Tumult Analytics or PipelineDP release the table",
+            "the counts of these records are private, and this plan is made from public counts",
+            "call shoal.plan with keys= and users= (--keys, --users); or give the records "
+            'counts="public" if everybody may know who has how many records in which cell',
         )
 
 

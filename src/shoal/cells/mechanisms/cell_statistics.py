@@ -29,7 +29,7 @@ Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")
 _MOST = 8
 _SHARES = "ask for several share_above(...), the shares above public thresholds"
-_ELSEWHERE = "OpenDP, Tumult Analytics or PipelineDP release it"
+_ELSEWHERE = 'or leave counts="public" out: private counts have it'
 # What to do instead of asking for another statistic.
 _INSTEAD = {
     "count": "counts are public: take records.counts().to_pandas()",
@@ -37,8 +37,8 @@ _INSTEAD = {
     "std": "ask for the variance: the table has its square root as std",
     "median": f"{_SHARES}; {_ELSEWHERE}",
     "quantile": f"{_SHARES}; {_ELSEWHERE}",
-    "histogram": _SHARES,
-    "presence": f"who is in which cell is public here; where that is secret, {_ELSEWHERE}",
+    "histogram": f"{_SHARES}; {_ELSEWHERE}",
+    "presence": 'who is in which cell is public here; if it is secret, leave counts="public" out',
 }
 _SHARE_ABOVE = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
 
