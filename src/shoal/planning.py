@@ -34,6 +34,7 @@ def plan(
     *,
     epsilon: Amount | None = None,
     statistics: Sequence[str] | None = None,
+    records_per_user: int | None = None,
     keys: Any = None,
     users: int | None = None,
     **more: Any,
@@ -62,6 +63,8 @@ def plan(
             `quantile(0.9)`, `share_above(60)`, `share_below(60)`, `share_between(20, 60)`,
             `histogram`; by default users and means. Public counts: `mean` (the default),
             `variance`, `share_above(60)`.
+        records_per_user: Each user counts for at most so many of its records: all records of a user
+            with m weigh min(m, records_per_user)/m, in both relations.
         keys: Private counts: the cells. A mapping with the keys of each cell rule, of which all
             combinations are cells, or a table or file with a row for each cell. Rules of which all
             keys are known, such as `weekday`, may be left out.
@@ -69,11 +72,10 @@ def plan(
             knowledge and not from these records. A wrong number costs accuracy, never privacy.
         **more: Options of one relation.
 
-            Private counts: `records_per_user` (each user counts for at most so many of its
-            records), `cells_per_user` (in at most so many cells, in `users`), `pieces` (of the
-            private range, for medians and the like; 8), `periods` (those that are answered and
-            charged, if the records have a period: names, or "2026-01..2026-12"; `users` is then
-            about how many users in periods there are).
+            Private counts: `cells_per_user` (each user counts in at most so many cells, in
+            `users`), `pieces` (of the private range, for medians and the like; 8), `periods` (those
+            that are answered and charged, if the records have a period: names, or
+            "2026-01..2026-12"; `users` is then about how many users in periods there are).
 
             Public counts: `bounds` (range of the values, if counts are given in place of records),
             `objective` (`typical` or `worst_case`: the error to minimise, expected of ordinary
@@ -116,7 +118,12 @@ def plan(
     """
     is_private = isinstance(records, Records) and records.relation == "private"
     family: Any = presence.plan if is_private else cells.plan
-    given = {"keys": keys, "users": users, "statistics": statistics}
+    given = {
+        "statistics": statistics,
+        "records_per_user": records_per_user,
+        "keys": keys,
+        "users": users,
+    }
     asked = {name: each for name, each in given.items() if each is not None} | more
     _check_options(asked, presence.plan if is_private else cells.plan, private=is_private)
     if epsilon is not None:

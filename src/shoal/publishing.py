@@ -152,7 +152,11 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
 
 def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None) -> Records:
     """The records in a file that a plan of cells, or of private counts, is for."""
-    if source is None or set(source) - {"period", "missing"} != {"user", "value", "cell"}:
+    if source is None or set(source) - {"period", "missing", "records_per_user"} != {
+        "user",
+        "value",
+        "cell",
+    }:
         raise no_source()
     is_public = "missing" in source
     return Records(
@@ -165,7 +169,7 @@ def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None
         missing=source.get("missing", "refuse"),
         counts="public" if is_public else "private",
         period=source.get("period"),
-    )
+    ).at_most(source.get("records_per_user"))
 
 
 def no_source() -> InputError:

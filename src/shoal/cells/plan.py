@@ -40,7 +40,7 @@ from shoal.cells.facts.request import FEWEST_USERS, Request
 from shoal.cells.mechanisms.cell_statistics import Variance
 from shoal.cells.planners.planner import make_plan
 from shoal.cells.shown import arrow_tables
-from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, summary
+from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, limited, summary
 from shoal.cells.shown.plan_warnings import plan_warnings
 from shoal.cells.shown.published import Manifest, Published
 from shoal.data.counts import Counts
@@ -329,6 +329,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         check_ledger(ledger, noise)
         checks.instance(records, Records, "records", "give the shoal.Records that were counted")
         check_public(records)
+        records = records.at_most((self.source or {}).get("records_per_user"))
         described = records.describe()
         if self.source is not None and dict(self.source) != described:
             raise DataError(
@@ -538,7 +539,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         if len(table) > SHOWN:
             rows.append([f"... {len(table) - SHOWN:,} more in to_pandas() and files"])
         columns = [cell_title(cells), "users", "records", "value", "low", "high"]
-        notes = [*legend(cells.num_rows, found.sentences, table)]
+        notes = [*legend(cells.num_rows, found.sentences, table), *self._limited()]
         if "common" in table["source"].to_pylist():
             notes.insert(0, _BRACKETS)
         head = f"{verdict}\n{self._head(origin=origin)}"
@@ -567,7 +568,13 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
     def meaning(self) -> list[str]:
         """What the table's words mean, and how many cells are left out, in sentences."""
-        return [*legend(self.cells.num_rows, self.published.sentences, self.table())]
+        sentences = self.published.sentences
+        return [*legend(self.cells.num_rows, sentences, self.table()), *self._limited()]
+
+    def _limited(self) -> Iterator[str]:
+        """Says for how many of its records a user counts, if that is limited."""
+        most = self.said.records and self.said.records.records_per_user
+        yield from limited(self.said.guarantee.unit.name, most)
 
     def _drawn(self) -> Estimates:
         """The numbers, from the record or from the manifest."""
@@ -659,15 +666,17 @@ def plan(
     delta: Amount = 0,
     tick_bits: int | None = None,
     source: Mapping[str, Any] | None = None,
+    records_per_user: int | None = None,
 ) -> Plan:
     """Chooses how users are bounded and how noise is shared: see `shoal.plan`."""
+    records = None
     if isinstance(counts, Records):
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
                 "bounds, tick_bits or source are given together with records",
                 "leave them out, as records contain them, or give records.counts() in their place",
             )
-        records = counts
+        records = counts.at_most(records_per_user)
         check_public(records)
         counts = records.counts()
         bounds = records.bounds
@@ -675,6 +684,10 @@ def plan(
         tick_bits = records.lattice.bits
     todo = "give records, records.counts() or Counts.from_counts(...)"
     checks.instance(counts, Counts, "counts", todo)
+    if records_per_user is not None and records is None:
+        counts = counts.at_most(records_per_user)
+        if source is not None:
+            source = {**source, "records_per_user": records_per_user}
     if bounds is None:
         raise InputError(
             "counts do not contain the bounds of values", "give for example bounds=(0, 700)"

@@ -1,5 +1,7 @@
 """What one pass over the records leaves: exact integers for each user and cell. Private."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -34,6 +36,23 @@ class Aggregate:
     def sums_of(self, measure: str) -> Ints:
         """Returns whole ticks of a measure by its name, or of the values, shape (memberships,)."""
         return self.measures[measure] if measure else self.sums
+
+    def scaled(self, memberships: Memberships) -> Aggregate:
+        """Returns sums of as many records as other counts have, with the same means.
+
+        They are rounded to whole ticks, far below what one record can be.
+        """
+        old = self.memberships.count
+        new = memberships.count
+
+        def sums(own: Ints) -> Ints:
+            # Products of the whole part and of the rest fit 64 bits.
+            whole, rest = np.divmod(own, old)
+            return np.asarray(whole * new + (2 * rest * new + old) // (2 * old))
+
+        squares = None if self.squares is None else sums(self.squares)
+        measures = {name: sums(each) for name, each in self.measures.items()}
+        return Aggregate(memberships, self.lattice, sums(self.centred), squares, measures)
 
     @property
     def sums(self) -> Ints:

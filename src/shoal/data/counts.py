@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "shoal.counts/1"
 _PARTS = ("cells_per_user", "cell", "count")
+# Of a record, if users count for at most so many of theirs.
+_UNITS = 64
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
 
@@ -75,6 +77,8 @@ class Counts(Shown, Tabular):
             may replace; None if there is none.
         rules: The cell rules by which records were counted; none of counts from elsewhere.
         periods: The periods of the records, if a user and period takes the place of a user.
+        records_per_user: For how many of its records a user counts at most; None without a limit.
+            With one, counts are in units of which a record has `units`.
 
     Raises:
         InputError: The columns are no such triples.
@@ -92,6 +96,7 @@ class Counts(Shown, Tabular):
     origin: str | None = field(default=None, repr=False)
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     periods: Periods | None = None
+    records_per_user: int | None = None
 
     def __post_init__(self) -> None:
         if not self._is_sorted():
@@ -181,6 +186,48 @@ class Counts(Shown, Tabular):
         return self.memberships.totals
 
     @property
+    def units(self) -> int:
+        """In how many units each record is counted."""
+        return 1 if self.records_per_user is None else _UNITS
+
+    @property
+    def records(self) -> Ints:
+        """The records of each cell, as far as they count, in whole numbers, shape (cells,)."""
+        return np.rint(self.totals / self.units).astype(np.int64)
+
+    def at_most(self, records_per_user: int) -> Counts:
+        """Returns the counts in which each user counts for at most so many of its records.
+
+        All records of a user with m of them weigh min(m, records_per_user)/m, in 64ths.
+
+        Args:
+            records_per_user: A whole number of at least 1.
+
+        Returns:
+            Counts in units; these counts themselves if nobody has more records.
+
+        Raises:
+            InputError: No such number, or counts of users who are limited already.
+
+        Example:
+            >>> counts = Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [6, 2, 3])
+            >>> (counts.at_most(4).count / 64).tolist()
+            [3.0, 1.0, 3.0]
+        """
+        most = checks.whole(records_per_user, "records_per_user", least=1, example=5)
+        if self.records_per_user is not None:
+            raise InputError(
+                "records_per_user is given twice", "give it once, with the plan or the records"
+            )
+        whole = np.bincount(self.user, self.count)
+        if whole.max() <= most:
+            return self
+        part = np.minimum(whole, most) / whole
+        units = np.rint(_UNITS * self.count * part[self.user])
+        limited = np.maximum(units, 1).astype(np.int64)
+        return replace(self, count=limited, records_per_user=most)
+
+    @property
     def users_per_cell(self) -> Ints:
         """Users of each cell, shape (cells,)."""
         return self.memberships.users_per_cell
@@ -219,13 +266,17 @@ class Counts(Shown, Tabular):
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         if self.periods is not None:
             state.update(documents.canonical_bytes({"periods": self.periods.listed}))
+        if self.records_per_user is not None:
+            limit = {"records_per_user": self.records_per_user}
+            state.update(documents.canonical_bytes(limit))
         return state.hexdigest()
 
     def same_as(self, other: Counts) -> bool:
         """Whether cells, counts and periods are equal, as their fingerprints then are."""
         columns = zip(self._columns, other._columns, strict=True)
         equal = all(np.array_equal(one, another) for one, another in columns)
-        equal = equal and self.periods == other.periods
+        limits = self.records_per_user, other.records_per_user
+        equal = equal and self.periods == other.periods and limits[0] == limits[1]
         return equal and keys.to_document(self.cells) == keys.to_document(other.cells)
 
     @property
@@ -236,7 +287,7 @@ class Counts(Shown, Tabular):
     def table(self) -> pa.Table:
         """One row a cell: its keys, users and records."""
         found = self.cells.append_column("users", pa.array(self.users_per_cell))
-        return found.append_column("records", pa.array(self.totals))
+        return found.append_column("records", pa.array(self.records))
 
     @property
     def _sources(self) -> files.Places:
@@ -245,7 +296,7 @@ class Counts(Shown, Tabular):
 
     def _text(self) -> TextTable:
         head = (
-            f"{self.totals.sum():,} records of {self.n_users:,} {self.of_whom}s in "
+            f"{self.records.sum():,} records of {self.n_users:,} {self.of_whom}s in "
             f"{self.n_cells:,} cells"
         )
         return first_rows(head, self.table(), self.gaps)
@@ -255,7 +306,7 @@ class Counts(Shown, Tabular):
         return Summary(
             users=self.n_users,
             cells=self.n_cells,
-            records=int(self.count.sum()),
+            records=int(self.records.sum()),
             memberships=len(self.count),
             cells_per_user=int(self.cells_per_user.max()),
             count_quantiles=_quartiles(self.count),
@@ -292,12 +343,16 @@ class Counts(Shown, Tabular):
 
     @cached_property
     def _document(self) -> documents.Document:
-        periods = {} if self.periods is None else {"periods": self.periods.listed}
+        more: dict[str, Any] = {}
+        if self.periods is not None:
+            more["periods"] = self.periods.listed
+        if self.records_per_user is not None:
+            more["records_per_user"] = self.records_per_user
         return {
             "schema": SCHEMA,
             "cells": keys.to_document(self.cells),
             **{name: documents.pack_integers(getattr(self, name)) for name in _PARTS},
-            **periods,
+            **more,
             "fingerprint": self.fingerprint,
         }
 
@@ -306,14 +361,20 @@ class Counts(Shown, Tabular):
         """Inverts `to_document`, checked against its fingerprint."""
         found = documents.expect(documents.plain(document, "counts"), SCHEMA, "counts")
         try:
-            if found.keys() - {"periods"} != {"schema", "cells", "fingerprint", *_PARTS}:
+            if found.keys() - {"periods", "records_per_user"} != {
+                "schema",
+                "cells",
+                "fingerprint",
+                *_PARTS,
+            }:
                 raise KeyError
             periods = Periods.of_list(found["periods"]) if "periods" in found else None
             lengths, cell, count = (documents.unpack_integers(found[name], name) for name in _PARTS)
             sound = len(lengths) and lengths.max() <= len(cell) == lengths.sum()
             user = np.repeat(np.arange(len(lengths)), lengths if sound else 0)
             cells = keys.from_document(found["cells"])
-            counts = cls(cells, user, cell, count, periods=periods)
+            limit = found.get("records_per_user")
+            counts = cls(cells, user, cell, count, periods=periods, records_per_user=limit)
             if counts.fingerprint != found["fingerprint"]:
                 raise KeyError
         except (KeyError, TypeError, ValueError):

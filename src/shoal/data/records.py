@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -95,6 +96,7 @@ class Records(Shown):
     missing: Missing
     relation: Relation
     period: Rule | None
+    records_per_user: int | None = None
 
     def __init__(
         self,
@@ -149,7 +151,7 @@ class Records(Shown):
 
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, rules of cells and of periods."""
-        found = {
+        found: dict[str, Any] = {
             "user": self.user,
             "value": self.value,
             "cell": [str(rule) for rule in self.rules],
@@ -158,12 +160,26 @@ class Records(Shown):
             found["missing"] = self.missing
         if self.period is not None:
             found["period"] = str(self.period)
+        if self.records_per_user is not None:
+            found["records_per_user"] = self.records_per_user
         return found
 
     @property
     def read_rules(self) -> tuple[Rule, ...]:
         """The rules of cells, and that of periods after them if there is one."""
         return self.rules if self.period is None else (*self.rules, self.period)
+
+    def at_most(self, records_per_user: int | None) -> Records:
+        """Returns the records of which each user counts for at most so many, if a number is given.
+
+        Their counts and sums are those of `Counts.at_most`.
+        """
+        if records_per_user is None or records_per_user == self.records_per_user:
+            return self
+        found = copy(self)
+        most = checks.whole(records_per_user, "records_per_user", least=1, example=5)
+        object.__setattr__(found, "records_per_user", most)
+        return found
 
     def holds(self) -> str:
         """Returns what the column of the periods holds; only types of columns are looked at."""
@@ -188,7 +204,11 @@ class Records(Shown):
                 "the counts of these records are private: a table of them would be a release",
                 'give counts="public" if everybody may know who has how many records in which cell',
             )
-        return self._counted([], [])[0]
+        return self._limited(self._counted([], [])[0])
+
+    def _limited(self, counts: Counts) -> Counts:
+        most = self.records_per_user
+        return counts if most is None else counts.at_most(most)
 
     def aggregate(
         self, measures: Sequence[Measure] = (), *, squares: bool = True
@@ -215,7 +235,11 @@ class Records(Shown):
         measured = {name: sums[at] for name, at in zip(names, _MEASURES, strict=False)}
         squared = sums.get("squares")
         members = public.memberships
-        return public, Aggregate(members, self.lattice, sums["centred"], squared, measured)
+        found = Aggregate(members, self.lattice, sums["centred"], squared, measured)
+        limited = self._limited(public)
+        if limited is public:
+            return public, found
+        return limited, found.scaled(limited.memberships)
 
     def _counted(
         self, powers: Sequence[str], measures: Sequence[Measure]

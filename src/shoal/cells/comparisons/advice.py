@@ -6,7 +6,7 @@ Each change is planned, and released a few times on made-up values, as in the pl
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -33,6 +33,8 @@ from shoal.progress import Progress, tracked
 
 # Multiples of the plan's epsilon that are tried.
 _TIMES = (2, 4)
+# Most records of a user that are tried.
+_RECORDS_PER_USER = (3, 5, 10, 20)
 # Calls between a warning and the caller of `Plan.release`.
 _CALLER = 6
 # The number of sizes of larger hexagons that are tried.
@@ -168,6 +170,11 @@ def _choices(plan: Facts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
     if plan.decision.method.range.of_vectors and plan.rounds == 1:
         two_rounds = {"method": "user_clipped", "settings": {"rounds": 2}}
         yield 'method="user_clipped", settings={"rounds": 2}', counts, nothing | two_rounds
+    if counts.records_per_user is None:
+        for most in _RECORDS_PER_USER:
+            limited = counts.at_most(most)
+            if limited is not counts:
+                yield f"records_per_user={most}", limited, {}
     yield from ((change, coarse, {}) for change, coarse in _coarser(counts))
 
 
@@ -211,6 +218,7 @@ def _merged(counts: Counts, cells: pa.Table) -> Counts:
     rows = rows.append_column("count", pa.array(counts.count))
     names = cells.column_names
     found = rows.group_by(["user", *names]).aggregate([("count", "sum")])
-    return Counts.from_counts(
+    merged = Counts.from_counts(
         found["user"].combine_chunks(), found.select(names), found["count_sum"].to_numpy()
     )
+    return replace(merged, records_per_user=counts.records_per_user)

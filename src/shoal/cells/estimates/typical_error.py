@@ -210,7 +210,7 @@ def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
     rest = (1 - between) / (1 - CELLS)
     cells = rng.normal(0, between**0.5, counts.n_cells)
     users = rng.normal(0, (rest * USERS) ** 0.5, counts.n_users)
-    records = rest * (1 - CELLS - USERS) / count
+    records = rest * (1 - CELLS - USERS) * counts.units / count
     within = rng.normal(0, 1, members) * records**0.5
     deviations = cells[counts.cell] + users[counts.user] + within
     mean = np.clip(PLACE + sd * deviations, 0, 1)

@@ -104,7 +104,7 @@ def importance(counts: Counts, cells: Ints, weights: Mapping[str, float]) -> Flo
 def public_status(counts: Counts, request: Request) -> np.ndarray:
     """Returns each cell's status by counts alone: planned, too few records, or too few users."""
     status = np.full(counts.n_cells, "planned", dtype=object)
-    status[counts.totals < request.min_records] = "too few records"
+    status[counts.records < request.min_records] = "too few records"
     status[counts.users_per_cell < request.min_users] = "too few users"
     return status
 

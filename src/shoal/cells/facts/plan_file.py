@@ -58,13 +58,14 @@ class Duals(Model):
 
 
 class Records(Model):
-    """Which columns the records have, what happens to missing values, and the rule of periods."""
+    """The columns of the records, what happens to missing values, and what one user is."""
 
     user: Text
     value: Text
     cell: tuple[Text, ...]
     missing: Literal["refuse", "public"]
     period: Text | None = Field(default=None, exclude_if=is_none)
+    records_per_user: int | None = Field(default=None, exclude_if=is_none)
 
 
 class DecisionPart(Model):

@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 def rows_of(plan: Facts) -> Rows:
     """All cells of a plan."""
     counts = plan.counts
-    return Rows(counts.cells, counts.users_per_cell, counts.totals, plan.status, reasons(plan))
+    return Rows(counts.cells, counts.users_per_cell, counts.records, plan.status, reasons(plan))
 
 
 def make_table(

@@ -108,6 +108,7 @@ def _error_text(error: float | None, column: str) -> str:
 def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
     """Yields the sentences below a plan's table."""
     yield from legend(len(plan.shown), counted_out(plan.request, plan.left_out), table)
+    yield from limited(plan.counts.of_whom, plan.counts.records_per_user)
     if plan.statistics == (Mean(),):
         yield (
             "Errors are from simulated releases with these counts, for values with a standard "
@@ -131,6 +132,12 @@ def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
                 'a private range; objective="worst_case" may have smaller errors.'
             )
     yield from _certificate(plan)
+
+
+def limited(user: str, records_per_user: int | None) -> Iterator[str]:
+    """Yields for how many of its records a user counts, if that is limited."""
+    if records_per_user is not None:
+        yield f"Each {user} counts for at most {records_per_user:,} of its records."
 
 
 def legend(size: int, left_out: Iterable[str], table: pa.Table) -> Iterator[str]:

@@ -70,7 +70,7 @@ class Published(envelope.Published):
         return cls(
             basis=for_everybody.basis,
             users=plan.counts.users_per_cell[shown],
-            records=plan.counts.totals[shown],
+            records=plan.counts.records[shown],
             reason=tuple(why[at] for at in shown.tolist()),
             left_out=plan.left_out,
             warnings=tuple(release_warnings(plan, for_everybody)),
