@@ -1,12 +1,14 @@
 """User-level differentially private statistics.
 
-The way of the data: `Records` (private) are counted into `Counts` (public), a `plan` is made
-from it and can be judged before any value is read, `Plan.release` carries it out against a
-`Ledger`, and `verify` recomputes every claim of the manifest.
+The way of the data: a `plan` of `Records` can be judged before anything private is read,
+`Plan.release` carries it out against a `Ledger`, and `verify` recomputes every claim of the
+manifest. Counts are private unless they are declared public: a plan then opens no file, and takes a
+list of cells and about how many users there are. Of public counts it reads the `Counts`.
 
-**What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Counts`, `Bounds`.
-**What is released**: `plan`, `Plan`, `Release`, `Simulated`; in one call, `summarize`,
-`effects`; of one cell in memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
+**What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Counts`, `Bounds`; lists of
+cells, `hexagons`. **What is released**: `plan`, `Plan`, `Release`, `Simulated`; in one call,
+`summarize`, `effects`; of one cell in memory, `mean`; of experiments, `trials`; without bias,
+`unbiased`; from a file, `load`.
 **Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`. **What it costs**:
 `Ledger`. **Whether it is true**: `verify`. **What it looks like**: `picture`, `report`.
 **Its papers**: `dossier`.
