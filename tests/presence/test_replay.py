@@ -22,7 +22,7 @@ from shoal.presence.request import Request
 from shoal.presence.rounds import rounds_of
 from shoal.privacy.accounting import account
 
-PAIRS = 500 if os.environ.get("SHOAL_FULL") else 20
+PAIRS = 500 if os.environ.get("SHOAL_FULL") else 50
 WANTED: dict[str, dict[str, Any]] = {
     "a mean": {"statistics": ["mean"]},
     "all": {"statistics": ["users", "records", "sum", "mean", "median", "histogram"]},
@@ -97,7 +97,7 @@ def moves(request: Any, whole: Prescribed, less: Prescribed) -> Iterator[tuple[i
 
 @pytest.mark.parametrize("name", WANTED)
 def test_a_user_moves_each_draw_by_at_most_what_it_costs(name: str) -> None:
-    """Without one user, in another order of rows: 20 pairs of releases, 500 in full; seconds."""
+    """Without one user, in another order of rows: 50 pairs of releases, 500 in full; seconds."""
     furthest = {}
     for seed in range(PAIRS):
         frame = table(seed)

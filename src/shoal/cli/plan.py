@@ -99,9 +99,8 @@ def plan(
         made: Any = shoal.plan(records, **asked)
     found = None
     if advice:
-        if counts == "private":
-            raise InputError("--advice is for public counts", "leave --advice out")
-        found = made.advise(progress=bar("simulating"))
+        told = {"progress": bar("simulating")} if counts == "public" else {}
+        found = made.advise(**told)
     text = made if found is None else f"{made}\n\n{found}"
     more: dict[str, Any] = {}
     if counts == "public":
@@ -109,7 +108,7 @@ def plan(
             "counts": {"fingerprint": made.counts.fingerprint},
             "labels": made.counts.labels,
         }
-    more |= {} if found is None else {"advice": found.table().to_pylist()}
+        more |= {} if found is None else {"advice": found.table().to_pylist()}
     finish(
         made,
         text,

@@ -160,6 +160,14 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         """
         return shown.plan_table(self.request, self.rounds)
 
+    def advise(self) -> TextTable:
+        """Typical errors at other losses, and if each user counts for at most 3 to 20 records.
+
+        Returns:
+            A row for each change: print it. Nothing is read for it.
+        """
+        return shown.advice(self.request)
+
     def release(
         self,
         records: Records,

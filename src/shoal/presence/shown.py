@@ -15,7 +15,7 @@ from shoal.files.tables import key_name
 from shoal.files.text_table import SHOWN, TextTable, counted, digits_of, text_of
 from shoal.presence.estimates import FEW_USERS, WHY, Estimates, Row
 from shoal.presence.request import Request
-from shoal.presence.rounds import Round
+from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.budget import show
 from shoal.theory import hull
 
@@ -26,6 +26,8 @@ _OF_PIECES = 1.1
 _OF_MEANS = 0.7
 # Epsilon times users of a cell below which its values are mostly noise.
 _SCARCE = 5.0
+# Most records of a user that are tried.
+_RECORDS_PER_USER = (3, 5, 10, 20)
 # Statistics that are printed beside one another.
 _SIDE_BY_SIDE = 4
 # What a user counts for, in each total.
@@ -46,9 +48,7 @@ def plan_text(
     head = f"Noise will be added to {summary(request)}.\nProtected: {protected}."
     rows = []
     for row in plan_table(request, rounds).to_pylist():
-        error = row["typical_error"]
-        about = "-" if error is None else text_of(float(f"{error:.2g}"))
-        rows.append([row["statistic"], about])
+        rows.append([row["statistic"], _about(row["typical_error"])])
     notes = [
         f"typical error: about what a cell errs by if {request.users:,} users are spread evenly "
         f"over the {counted(request.keys.num_rows, 'cell')}; nothing was read for it, and a wrong "
@@ -58,7 +58,7 @@ def plan_text(
         if name != "users" and request.records_per_user is None:
             size = rounds["answers"].scale(name)
             notes.append(
-                f"{name}: {text_of(float(f'{size:.2g}'))} for each record that one user counts "
+                f"{name}: {_about(size)} for each record that one user counts "
                 "for, of which a private look finds the best number; records_per_user fixes it."
             )
     return TextTable(head, ["statistic", "typical error"], rows, notes, warnings)
@@ -94,6 +94,33 @@ def _typical_error(request: Request, answers: Round, kind: str) -> float | None:
         low, high = request.bounds
         return part * (high - low) / 2
     return min(part, 1.0)
+
+
+def advice(request: Request) -> TextTable:
+    """What other losses, and fewer records of each user, would make of the typical errors."""
+    changes: dict[str, dict[str, Any]] = {"this plan": {}}
+    for times in (2, 4):
+        loss = request.epsilon * times
+        changes[f"epsilon={show(loss)}"] = {"epsilon": loss}
+    if request.records_per_user is None:
+        for most in _RECORDS_PER_USER:
+            changes[f"records_per_user={most}"] = {"records_per_user": most}
+    rows = []
+    for change, parts in changes.items():
+        changed = request.model_copy(update=parts)
+        errors = plan_table(changed, rounds_of(changed))["typical_error"].to_pylist()
+        rows.append([change, *map(_about, errors)])
+    notes = [
+        "errors if users are spread evenly over the cells. With records_per_user the errors of "
+        "records and sums are known beforehand, and users with many records count for less."
+    ]
+    titles = ["change", *request.statistics]
+    return TextTable("typical errors after each change", titles, rows, notes)
+
+
+def _about(error: float | None) -> str:
+    """An error in two digits."""
+    return "-" if error is None else text_of(float(f"{error:.2g}"))
 
 
 def needs_many(request: Request) -> list[str]:

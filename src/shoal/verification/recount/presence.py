@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import mpmath
@@ -303,7 +304,7 @@ class _Values:
 
     def row(self, name: str, limits: tuple[float, float], *, is_bin: bool) -> Document:
         """Value, interval and status of one statistic."""
-        ends, outlying = self._mean_ends()
+        ends, outlying = self.mean_ends
         status = np.where(self.clear, "reliable", "too noisy").astype(object)
         status[self.clear & outlying] = "outlying users"
         if name == "mean":
@@ -407,11 +408,11 @@ class _Values:
 
     def _noise(self, squares: float, fourths: float) -> float:
         """The quantile of a weighted sum of Laplace noise."""
-        terms = squares**2 / fourths
-        half = noise.half_width(self.release.confidence, 0.0, 0.0, math.inf, 2 * squares, terms)
-        return self.scale * half
+        spread = math.sqrt(2 * squares)
+        return self.scale * spread * _quantile(self.release.confidence, squares**2 / fourths)
 
-    def _mean_ends(self) -> tuple[Any, Array]:
+    @cached_property
+    def mean_ends(self) -> tuple[Any, Array]:
         """Ends of intervals of means, and which cells reach an end of the range."""
         low, high = self.release.bounds
         (least, upto), (from_, most) = self._thetas(self.knots)
@@ -480,6 +481,12 @@ class _Values:
         lows = [np.where(np.isinf(each), 0.0, each) for each in (least, upto)]
         highs = [np.where(np.isinf(each), 1.0, each) for each in (from_, most)]
         return (lows[0], lows[1]), (highs[0], highs[1])
+
+
+@lru_cache(maxsize=4096)
+def _quantile(confidence: float, terms: float) -> float:
+    """The quantile of Laplace noise of variance 1, as if of so many equal terms."""
+    return noise.half_width(confidence, 0.0, 0.0, math.inf, 1.0, terms)
 
 
 def _range(position: int, top: int) -> tuple[int, int]:
