@@ -69,7 +69,7 @@ SOURCES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "csv": _csv,
     "parquet": _parquet,
     "pandas": lambda frame, _: frame,
-    "objects": lambda frame, _: frame.astype({"branch": object, "card": object}),
+    "objects": lambda frame, _: frame.astype(object),
     "polars": lambda frame, _: pl.from_pandas(frame),
     "arrow": lambda frame, _: pa.Table.from_pandas(frame, preserve_index=False),
 }
@@ -86,6 +86,13 @@ STRANGERS: dict[str, dict[str, Any]] = {
     "infinite": {"minutes": np.inf},
     "huge": {"minutes": 1e300},
 }
+# And those that only texts can hold.
+TEXTS: dict[str, dict[str, Any]] = {
+    "words for a number": {"minutes": "12 min"},
+    "words for a time": {"at": "yesterday"},
+    "a date": {"at": "2026-05-02"},
+    "a zone": {"at": "2026-05-02T10:00:00+05:30"},
+}
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -96,7 +103,8 @@ def test_a_stranger_changes_no_row_of_others(kind: str, tmp_path: Path) -> None:
         warnings.simplefilter("error")
         base = by_user(read(SOURCES[kind](frame, tmp_path)))
         assert len(base) == 30
-        for name, row in STRANGERS.items():
+        texts = TEXTS if kind in ("csv", "objects") else {}
+        for name, row in (STRANGERS | texts).items():
             odd = {**frame.iloc[0].to_dict(), "card": "stranger", **row}
             more = pd.concat([frame, pd.DataFrame([odd] * 3)], ignore_index=True)
             more = more.sample(frac=1, random_state=7).reset_index(drop=True)

@@ -424,7 +424,11 @@ def _time(
     def base(columns: Columns) -> str:
         seconds = columns.engine.seconds(columns.sql[column], columns.types[column])
         if columns.kinds[column] != "date":
-            return columns.engine.local(seconds, zone) if zone else seconds
+            local = columns.engine.local(seconds, zone) if zone else seconds
+            if column in columns.dates:
+                # No zone moves a date.
+                return f"CASE WHEN {columns.dates[column]} THEN {seconds} ELSE {local} END"
+            return local
         if hours:
             raise DataError(
                 f"the column {column!r} holds dates, which have no hours",

@@ -92,19 +92,26 @@ def header(path: str) -> list[str]:
 
 
 def read_texts(
-    connection: Any, files: Sequence[str], names: Sequence[str], uses: Mapping[str, str]
+    connection: Any,
+    files: Sequence[str],
+    names: Sequence[str],
+    uses: Mapping[str, str],
+    *,
+    by_rows: bool = False,
 ) -> int:
     """Makes the view `records` of columns of CSV files, `c0`, `c1`, ... in the order of their uses.
 
     Commas between cells, double quotes around them, UTF-8; `names` are those of the first line.
-    Returns how many records there are.
+    Returns how many records there are. If each row is read `by_rows`, by itself, a cell that does
+    not fit its column's use is missing, times are universal time, and `date0`, `date1`, ... say in
+    which rows there is a date in place of a time.
     """
     from duckdb import InvalidInputException
 
     chosen = []
     for at, (name, use) in enumerate(uses.items()):
         text = f"t{names.index(name)}"
-        value = _value(text, use)
+        value = value_of(text, use)
         odd = f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
         # The length of this is that of a midnight without a zone, and 0 for all other times.
         day = f"regexp_extract(nullif({text}, ''), '{_MIDNIGHT}')" if use == "time" else "''"
@@ -127,9 +134,27 @@ def read_texts(
     rows, *found = connection.execute(f"SELECT count(*), {asked} FROM texts").fetchone()
     if rows != sum(count_records(each, columns=len(names)) for each in files):
         raise _cause(connection, files, names)
+    kept = _by_rows(uses) if by_rows else _by_columns(uses, found)
+    connection.execute(f"CREATE TEMP VIEW records AS SELECT {', '.join(kept)} FROM texts")
+    return int(rows)
+
+
+def _by_rows(uses: Mapping[str, str]) -> list[str]:
+    """Returns SQL of the columns of `read_texts`, none of which depends on other rows."""
+    times = [at for at, use in enumerate(uses.values()) if use == "time"]
+    kept = [
+        f"CAST(c{at} AS TIMESTAMP) AS c{at}" if at in times else f"c{at}" for at in range(len(uses))
+    ]
+    return [*kept, *(f"day{at} = {_DATE_LENGTH} AS date{at}" for at in times)]
+
+
+def _by_columns(uses: Mapping[str, str], found: Sequence[Any]) -> list[str]:
+    """Returns SQL of the same columns, of which each holds one thing in all rows; DataError if not.
+
+    Of each column there are five numbers, in the order in which they were asked for.
+    """
     kept = []
     for at, (name, use) in enumerate(uses.items()):
-        # These are the five numbers of a column, in the order in which they were asked for.
         is_bad, shortest, has_dates, zones, has_zone = found[5 * at : 5 * at + 5]
         if is_bad:
             raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
@@ -151,8 +176,7 @@ def read_texts(
         elif use == "time" and not has_zone:
             column = f"CAST(c{at} AS TIMESTAMP) AS c{at}"
         kept.append(column)
-    connection.execute(f"CREATE TEMP VIEW records AS SELECT {', '.join(kept)} FROM texts")
-    return int(rows)
+    return kept
 
 
 def _lines_of(files: Sequence[str], names: Sequence[str]) -> str:
@@ -250,7 +274,7 @@ def count_records(path: str, *, columns: int) -> int:
     return lines + (last != b"\n") - 1
 
 
-def _value(text: str, use: str) -> str:
+def value_of(text: str, use: str) -> str:
     """Returns SQL of the value of a cell: null if the cell does not fit its column's use."""
     if use in {"key", "public", "label"}:
         return text

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from shoal import checks
 from shoal.data.columns_in_memory import is_object_column, roles
-from shoal.data.csv import header, read_texts
+from shoal.data.csv import header, read_texts, value_of
 from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors
 from shoal.data.keys import warn_of_words
 from shoal.data.places import (
@@ -67,6 +67,7 @@ class Columns:
         types: The engine's word for it.
         names: Of all columns of the source.
         rows: How many the source has, as its own footers say; None if nothing says it.
+        dates: Of a column of times, if some rows may hold a date: SQL of which.
     """
 
     engine: DuckDB | Spark
@@ -75,6 +76,7 @@ class Columns:
     types: dict[str, str]
     names: tuple[str, ...]
     rows: int | None
+    dates: dict[str, str] = field(default_factory=dict)
 
     def key(self, name: str) -> str:
         """Returns a public key as it is grouped by."""
@@ -110,6 +112,7 @@ class _Source:
     names: Sequence[object]
     texts: Collection[str] = ()
     rows: int | None = None
+    is_csv: bool = False
 
 
 def read_columns(
@@ -186,7 +189,7 @@ def opened(
                 yield typed(engine, uses, table)
                 return
             before = _states(source)
-            known = _read_files(list(before), uses, private, engine.connection)
+            known = _read_files(list(before), uses, private, engine.connection, by_rows=by_rows)
             yield typed(engine, uses, known)
         if _states(source) != before:
             raise DataError(
@@ -201,7 +204,12 @@ def _states(path: str) -> dict[str, tuple[int, int]]:
 
 
 def _read_files(
-    files: list[str], uses: Mapping[str, Use], private: Collection[str], connection: Any
+    files: list[str],
+    uses: Mapping[str, Use],
+    private: Collection[str],
+    connection: Any,
+    *,
+    by_rows: bool,
 ) -> _Source:
     """Makes `records` of files."""
     warn_of_copies(files)
@@ -215,9 +223,9 @@ def _read_files(
                 f"the first lines of {called(each)} and {called(files[0])} differ",
                 "give files with the same columns in the same order",
             )
-    rows = read_texts(connection, files, names, uses)
+    rows = read_texts(connection, files, names, uses, by_rows=by_rows)
     texts = [name for name, use in uses.items() if use in {"key", "public"}]
-    return _Source(names, texts, rows)
+    return _Source(names, texts, rows, is_csv=True)
 
 
 def _read_parquet(
@@ -307,11 +315,10 @@ def _read_table(
                 source = source.select(*map(quoted, uses)).to_arrow_table()
     elif hasattr(source, "collect_schema"):
         source = source.lazy().select(*uses).collect()
+    objects = [name for name in uses if by_rows and is_object_column(source[name])]
     columns = [
-        _texts_of(source[name])
-        if by_rows and use == "key" and is_object_column(source[name])
-        else _column(source, name, name in private)
-        for name, use in uses.items()
+        _texts_of(source[name]) if name in objects else _column(source, name, name in private)
+        for name in uses
     ]
     table = pa.Table.from_arrays(columns, names=list(uses))
     # Fields of a table of Arrow may say what its columns alone do not.
@@ -320,7 +327,7 @@ def _read_table(
     connection.register(
         "records", pa.Table.from_arrays(plain, [f"c{at}" for at in range(len(plain))])
     )
-    return _Source(names, rows=table.num_rows)
+    return _Source(names, objects, table.num_rows)
 
 
 def _column(frame: Any, name: str, private: bool) -> Any:
@@ -428,13 +435,23 @@ def _read_by_rows(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Sourc
     Of numbers with fractions each whole one has the text of a whole number, as pandas has them
     beside a missing one.
     """
-    types = dict(zip(uses, engine.types, strict=True))
+    types = dict(zip(uses, engine.types, strict=False))
     kinds = {name: kind_of(each) for name, each in types.items()}
     sql = {name: f"c{at}" for at, name in enumerate(uses)}
-    found = Columns(engine, sql, kinds, types, tuple(map(str, known.names)), None)
+    dates = {}
+    if known.is_csv:
+        dates = {name: f"date{at}" for at, (name, use) in enumerate(uses.items()) if use == "time"}
+    found = Columns(engine, sql, kinds, types, tuple(map(str, known.names)), None, dates)
     for name, use in uses.items():
         column = sql[name]
-        if use == "key" and (kinds[name] in MOST_WHOLE or fits(kinds[name], use)):
+        if name in known.texts and use in {"number", "time"} and not known.is_csv:
+            sql[name] = value_of(column, use)
+            types[name] = "DOUBLE"
+            if use == "time":
+                sql[name] = f"CAST({sql[name]} AS TIMESTAMP)"
+                types[name] = "TIMESTAMP"
+            kinds[name] = kind_of(types[name])
+        elif use == "key" and (kinds[name] in MOST_WHOLE or fits(kinds[name], use)):
             text = f"CAST({column} AS STRING)"
             if kinds[name] in MOST_WHOLE:
                 number = f"CAST({column} AS DOUBLE)"
