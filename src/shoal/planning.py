@@ -72,9 +72,8 @@ def plan(
             knowledge and not from these records. A wrong number costs accuracy, never privacy.
         **more: Options of one relation.
 
-            Private counts: `cells_per_user` (each user counts in at most so many cells, in
-            `users`), `pieces` (of the private range, for medians and the like; 8), `periods` (those
-            that are answered and charged, if the records have a period: names, or
+            Private counts: `pieces` (of the private range, for medians and the like; 8), `periods`
+            (those that are answered and charged, if the records have a period: names, or
             "2026-01..2026-12"; `users` is then about how many users in periods there are).
 
             Public counts: `bounds` (range of the values, if counts are given in place of records),
@@ -125,6 +124,13 @@ def plan(
         "users": users,
     }
     asked = {name: each for name, each in given.items() if each is not None} | more
+    if is_private and keys is None and users is None:
+        raise InputError(
+            "the counts of these records are private, so that nothing is known of them",
+            'give keys= and about how many users there are, such as keys={"branch": ["North"]}, '
+            'users=5000; or counts="public" with the records, if everybody may know who has how '
+            "many records in which cell",
+        )
     _check_options(asked, presence.plan if is_private else cells.plan, private=is_private)
     if epsilon is not None:
         asked["epsilon"] = epsilon

@@ -48,7 +48,7 @@ def plan(
     With public counts: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700
     --by dest --counts public --missing public --epsilon 1 --output plan.json
 
-    Settings of private counts: pieces=8 (of the private range), cells_per_user=3.
+    Settings of private counts: pieces=8 (of the private range).
 
     Settings of public counts: range=tight or loose, error=5 (the largest worst-case error, instead
     of epsilon), uninformative=drop, keep or refuse, min_records=10, tick_bits=20 (values are
@@ -77,8 +77,8 @@ def plan(
     }
     asked = {name: each for name, each in given.items() if each is not None}
     if counts == "private":
-        asked |= taken(settings, "pieces", "cells_per_user")
-        nothing_left(settings, "pieces", "cells_per_user", "tick_bits")
+        asked |= taken(settings, "pieces")
+        nothing_left(settings, "pieces", "tick_bits")
     else:
         asked |= taken(settings, "range", "error", "uninformative", "min_records")
         asked["settings"] = settings

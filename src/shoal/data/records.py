@@ -114,6 +114,11 @@ class Records(Shown):
         checks.choice(missing, ("refuse", "public"), "missing")
         relation = checks.choice(counts, RELATIONS, "counts")
         _check_value(value, bounds, relation)
+        if relation == "private" and missing == "public":
+            raise InputError(
+                "nobody may know whether a value is missing if the counts are private",
+                "leave missing out: rows without user, cell or value never count then",
+            )
         rules = rules_of(by)
         divided = period_of(period)
         _check_names(user, value, rules, divided)
@@ -202,7 +207,8 @@ class Records(Shown):
         if self.relation == "private":
             raise InputError(
                 "the counts of these records are private: a table of them would be a release",
-                'give counts="public" if everybody may know who has how many records in which cell',
+                'plan with keys= and users= in place of them; or give counts="public" if everybody '
+                "may know who has how many records in which cell",
             )
         return self._limited(self._counted([], [])[0])
 

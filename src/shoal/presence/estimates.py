@@ -135,8 +135,15 @@ class Estimates:
 
     @property
     def few_users(self) -> bool:
-        """Whether there are so few users that looks are mostly noise."""
-        return float(self.request.epsilon) * self.look.users < FEW_USERS
+        """Whether there are so few users that looks are mostly noise, as far as one tells.
+
+        Each user has one size in the second look; without any look the number that was said holds.
+        """
+        users = self.look.users
+        if self.drawn.cells is None and self.drawn.sizes:
+            name, seen = next(iter(self.drawn.sizes.items()))
+            users = sum(seen) / self.rounds["sizes"].blocks[name]
+        return float(self.request.epsilon) * users < FEW_USERS
 
     def rows(self, confidence: float) -> Iterator[Row]:
         """Yields every statistic that was asked for, in its order."""

@@ -22,7 +22,7 @@ _EDGES = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
 # Noise scales: of two sizes beside the most frequent one that are no noise, of a size that stands
 # out by itself, and of the least weight of a cell.
 _BESIDE = 2.0
-_STANDS_OUT = 6.0
+STANDS_OUT = 6.0
 _LEAST = 1.5
 # How much totals are scaled up at most for what caps cut off.
 _MOST_UP = 2.0
@@ -96,12 +96,12 @@ def cap_of(seen: Floats, scale: float, edges: Floats, cells: int, noise: float, 
     """
     top = int(np.argmax(seen))
     low, high = _bulk(seen, top, scale)
-    is_clear = seen[top] >= _STANDS_OUT * scale
+    is_clear = seen[top] >= STANDS_OUT * scale
     if not is_clear or seen[low : high + 1].sum() < _SEEN * seen.sum():
         return Cap(float(edges[0]), moved=_UNKNOWN, known=False)
     place = np.arange(len(seen))
     # The bulk of users, and whatever stands out by itself: a second kind far from the first.
-    kept = ((place >= low) & (place <= high)) | (seen > _STANDS_OUT * scale)
+    kept = ((place >= low) & (place <= high)) | (seen > STANDS_OUT * scale)
     many = np.where(kept, np.maximum(seen, 0.0), 0.0)
     sizes = np.maximum(edges / 2**0.25, edges[0])
     whole = float(many @ sizes)
@@ -160,8 +160,6 @@ def _given(request: Request, block: str) -> Cap:
     """Returns a cap that the request gives; of users, without one they are counted in all cells."""
     if block in ("records", "sum") and request.records_per_user is not None:
         return Cap(float(request.records_per_user))
-    if block == "users" and request.cells_per_user is not None:
-        return Cap(float(request.cells_per_user))
     return Cap(float(request.keys.num_rows), hull=True)
 
 

@@ -404,7 +404,6 @@ def plan(
     delta: Amount = 0,
     pieces: int | None = None,
     records_per_user: int | None = None,
-    cells_per_user: int | None = None,
     periods: Any = None,
 ) -> Plan:
     """Plans statistics of records whose counts are private, without opening their file.
@@ -423,7 +422,6 @@ def plan(
         delta: Must be 0: noise here needs none.
         pieces: Of the private range, for medians and the like; by default 8.
         records_per_user: Each user counts for at most so many of its records.
-        cells_per_user: Each user counts in at most so many cells, in `users`.
         periods: The periods that are answered and charged, if the records have a period: names, or
             a text such as "2026-01..2026-12".
 
@@ -455,7 +453,6 @@ def plan(
         epsilon=epsilon,
         users=users,
         records_per_user=records_per_user,
-        cells_per_user=cells_per_user,
         periods=periods_of(periods, records.period),
         **more,
     )

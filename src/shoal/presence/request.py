@@ -96,7 +96,6 @@ class Request(Model):
         users: About how many users there are: public knowledge, not from the data.
         pieces: Of the private range, for medians and the like.
         records_per_user: Each user counts for at most so many records; None lets a look decide.
-        cells_per_user: Each user counts in at most so many cells, in users; None likewise.
         periods: The periods that are answered and charged, sorted, if a user in one period takes
             the place of a user; empty if not.
     """
@@ -114,9 +113,6 @@ class Request(Model):
     pieces: Annotated[int, checked(checks.whole, "pieces", least=2, most=64)] = PIECES
     records_per_user: Annotated[
         int | None, checked(checks.whole, "records_per_user", least=1, most=2**30)
-    ] = None
-    cells_per_user: Annotated[
-        int | None, checked(checks.whole, "cells_per_user", least=1, most=2**16)
     ] = None
 
     periods: Annotated[tuple[Text, ...], Field(max_length=MOST_PERIODS)] = ()

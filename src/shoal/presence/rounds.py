@@ -119,9 +119,7 @@ def _looks(request: Request, cells: int) -> tuple[dict[str, int], dict[str, int]
 
 def _cap_of(request: Request, name: str) -> int | None:
     """Returns a cap that the request gives for a total, in place of one that a look finds."""
-    if name in ("records", "sum"):
-        return request.records_per_user
-    return request.cells_per_user if name == "users" else None
+    return None if name == "users" else request.records_per_user
 
 
 def _round(epsilon: Fraction, shares: Mapping[str, int], users: int) -> Round:

@@ -14,6 +14,7 @@ from shoal.errors import InputError, printable
 from shoal.files.tables import key_name
 from shoal.files.text_table import SHOWN, TextTable, counted, digits_of, text_of
 from shoal.presence.estimates import FEW_USERS, WHY, Estimates, Row
+from shoal.presence.look import STANDS_OUT
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.budget import show
@@ -57,9 +58,11 @@ def plan_text(
     for name in request.totals:
         if name != "users" and request.records_per_user is None:
             size = rounds["answers"].scale(name)
+            unseen = STANDS_OUT * rounds["sizes"].scale(name)
             notes.append(
-                f"{name}: {_about(size)} for each record that one user counts "
-                "for, of which a private look finds the best number; records_per_user fixes it."
+                f"{name}: {_about(size)} for each record that one user counts for, of which a "
+                "private look finds the best number. It does not notice up to about "
+                f"{unseen:,.0f} users with far more. With records_per_user you fix the number."
             )
     return TextTable(head, ["statistic", "typical error"], rows, notes, warnings)
 
@@ -80,9 +83,7 @@ def _typical_error(request: Request, answers: Round, kind: str) -> float | None:
     cells = request.keys.num_rows
     if kind == "users":
         scale = answers.scale("users")
-        if request.cells_per_user is None:
-            return scale * hull.mean_absolute(cells)
-        return scale * request.cells_per_user
+        return scale * hull.mean_absolute(cells)
     if kind in ("records", "sum"):
         if request.records_per_user is None:
             return None
@@ -251,6 +252,12 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
             continue
         most = f"{cap.size:.3g} {_CAPPED[name]}"
         yield f"{name}: each {user} counts for at most {most}, scaled up by {cap.up:.3g}."
+        if name != "users":
+            unseen = STANDS_OUT * numbers.rounds["sizes"].scale(name)
+            yield (
+                f"{name}: intervals hold if no {unseen:,.0f} of them have far more each, all of "
+                "about one size; records_per_user needs no such assumption."
+            )
     if "users" in numbers.totals and numbers.cells > 1:
         yield f"Users of cells do not add up to all users: one {user} may be in several cells."
 

@@ -39,6 +39,9 @@ def differences(release: Release) -> Iterator[str]:
     for name, cap in caps.items():
         stated = [float(release.caps[name][each]) for each in cap]
         yield from differs(f"the cap of {name}", stated, [*cap.values()], _CLOSE)
+    if release.cells is None and release.sizes:
+        block = next(iter(release.sizes))
+        users = sum(release.sizes[block]) / release.rounds["sizes"]["blocks"][block]
     few = float(Fraction(release.asked)) * users < _FEW_USERS
     values = None
     if release.range is not None:
@@ -108,7 +111,7 @@ def _caps(release: Release) -> dict[str, Document]:
         if block in release.sizes:
             cap = _cap_of(release, block)
         else:
-            given = release.cells_per_user if block == "users" else release.records_per_user
+            given = None if block == "users" else release.records_per_user
             cap = _cap(float(release.size if given is None else given), hull=given is None)
         if block == "users":
             free = release.size <= 5 or not cap["known"]

@@ -177,9 +177,8 @@ def of_trial(plan: Document, results: Document) -> Document:
 def of_presence(plan: Document, results: Document) -> Document:
     """The entries of a release of private counts."""
     request = plan["request"]
-    named = {name: request[name] for name in ("bounds", "tick_bits", "statistics", "pieces")}
-    given = {name: request[name] for name in ("records_per_user", "cells_per_user")}
-    return {**results, **named, **given} | {
+    names = ("bounds", "tick_bits", "statistics", "pieces", "records_per_user")
+    return {**results, **{name: request[name] for name in names}} | {
         "size": len(request["keys"]["columns"][0]["values"]),
         "asked": request["epsilon"],
         "guess": request["users"],
