@@ -7,7 +7,7 @@ from typer import Argument, Option
 
 
 def first(text: str, *names: str, **more: Any) -> Any:
-    """An option of most use, with its help."""
+    """An option that most people need, which the help lists first."""
     return Option(*names, help=text, **more)
 
 

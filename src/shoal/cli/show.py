@@ -63,14 +63,15 @@ def show_release(
         if ols and output:
             raise InputError("--output does not work with --ols", "leave --output out")
         with working("estimating"):
-            found = _effects(done, confidence, assigned, groups, unit, ols)
+            # There are several tables only with --ols, which is of questions.
+            tables = _effects(done, confidence, assigned, groups, unit, ols)
         asked = done.said.kind == "questions"
-        lines += map(str, found)
+        lines += map(str, tables)
         if by_cluster and not asked:
-            lines += [str(each.clusters) for each in found[0]]
+            lines += [str(each.clusters) for each in tables[0]]
         if not (asked or assigned):
             lines.append(_ASSIGNED)
-        effects = [one.to_document() for each in found for one in each]
+        effects = [one.to_document() for table in tables for one in table]
         document: dict[str, Any] = {"answers" if asked else "effects": effects}
     else:
         lines.append(in_words(done, confidence))

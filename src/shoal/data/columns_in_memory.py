@@ -102,7 +102,8 @@ def floats(column: Any) -> Floats:
     """Returns the nearest float of each number of an Arrow column, NaN where there is none.
 
     Decimals are read from their texts: Arrow's cast is wrong in the last bit at some numbers of
-    digits, and a column has as many digits as its longest cell.
+    digits. A column has as many digits as its longest cell, so that one person's cell could
+    otherwise change how those of others are read.
 
     Example:
         >>> import pyarrow as pa

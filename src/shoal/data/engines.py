@@ -90,13 +90,16 @@ class Spark:
         return f"CAST({column} AS BINARY)" if kind == "text" else column
 
     def seconds(self, column: str, engine_type: str) -> str:
-        """Does without casts between times, which follow the session's time zone."""
-        days = f"CAST(unix_date(CAST({column} AS DATE)) AS BIGINT) * 86400"
+        """Returns seconds since 1970, without casts between types of time.
+
+        Such casts follow the session's time zone.
+        """
+        midnight = f"CAST(unix_date(CAST({column} AS DATE)) AS BIGINT) * 86400"
         if engine_type == "date":
-            return days
+            return midnight
         if engine_type == "timestamp_ntz":
             clock = f"hour({column}) * 3600 + minute({column}) * 60 + second({column})"
-            return f"CAST({days} + {clock} AS BIGINT)"
+            return f"CAST({midnight} + {clock} AS BIGINT)"
         return f"unix_seconds({column})"
 
     def local(self, seconds: str, zone: str) -> str:

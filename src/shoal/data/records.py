@@ -251,7 +251,7 @@ class Records(Shown):
         self, powers: Sequence[str], measures: Sequence[Measure]
     ) -> tuple[Counts, dict[str, Ints]]:
         """Returns public counts, and sums of powers of the ticks and of measures in their order."""
-        table, holds = self._group(powers, measures, drop=self.missing == "public")
+        table, period_holds = self._group(powers, measures, drop=self.missing == "public")
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
@@ -279,7 +279,9 @@ class Records(Shown):
             rule.check(code)
         periods = None
         if self.period is not None:
-            users, periods = self._in_periods(users, codes.pop(), holds)
+            # The rule of periods is the last of all rules.
+            *codes, period_codes = codes
+            users, periods = self._in_periods(users, period_codes, period_holds)
         cells = pa.table(codes, names=[rule.name for rule in self.rules])
         if not self.rules:
             alike = keys.in_arrow(0 * counts)

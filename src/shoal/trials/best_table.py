@@ -289,7 +289,8 @@ class _Program:
     def _joined(self, pool: TableColumns) -> TableColumns:
         """Joins columns that are likelier under the same levels into one at their mean output.
 
-        Means stay the same, and mean squares do not grow.
+        Means stay the same, and mean squares do not grow. A mirrored program had half of the rows:
+        the mean of its solution and of the mirror image of that meets the other half.
         """
         output, likely, mass = pool
         if self.mirrored:

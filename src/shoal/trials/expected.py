@@ -76,7 +76,7 @@ class Expected:
 
 
 class Kinds(NamedTuple):
-    """Kinds of clusters under one expectation, or under several, one after another.
+    """Kinds of clusters of one expectation; of several, all kinds of the first come first.
 
     `share` is the share of units that are in clusters of each kind, shape (kinds,), which sum to 1
     for each expectation. `levels` is the share of their outcomes on each level, shape (kinds, K).

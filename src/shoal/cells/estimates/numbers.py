@@ -185,7 +185,8 @@ class Estimates(Remembering):
         upper = self.unclamped + half
         inner_low = np.minimum(np.maximum(low, lower), self.value)
         inner_high = np.maximum(np.minimum(high, upper), self.value)
-        # An estimate this far outside the bounds contradicts the assumption, or its noise is rare.
+        # A typical interval wholly outside the bounds shows that its assumption is false, or that
+        # the noise was unusually large: then the certified interval is given.
         outside = (upper <= basis.bounds.lo) | (lower >= basis.bounds.hi)
         return np.where(outside, low, inner_low), np.where(outside, high, inner_high)
 

@@ -25,7 +25,7 @@ Parameters = dict[str, Ints]
 Grouping = Literal["best_fit", "wrap_around"]
 # Means of users are whole multiples of 2^-FINE ticks.
 FINE = 10
-# Shares of arrays are whole multiples of 2^-SHARE.
+# Of a mean of a group of records, a member has a share that is a whole multiple of 2^-SHARE.
 SHARE = 24
 # Parts of users' shares are whole multiples of 2^-PART.
 PART = 16

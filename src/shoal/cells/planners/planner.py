@@ -90,13 +90,15 @@ def _fewest_left_out(task: Task) -> Facts:
     """Returns an optimal plan of equal errors that leaves out the fewest of the costliest cells.
 
     With equal errors either all cells are uninformative or none is. So bisection finds how many
-    cells to leave out, in the order in which an equalised plan gives them up.
+    cells to leave out, in the order in which an equalised plan without weights and delta gives them
+    up.
     """
     plan = _plan(task)
     if not (plan.cell_error >= MIDPOINT_ERROR).any():
         return plan
     unweighted = task.request.model_copy(update={"weights": {}, "delta": Fraction(0)})
     equal = shared_noise(replace(task, request=unweighted, method=method_of("equalised")))
+    # Without a loss to stop at, the order has every cell.
     order = given_up(_problem(equal), 0.0)
     few = 0
     enough = len(task.cells)

@@ -180,13 +180,16 @@ class Numbers:
 
     def answer(self, rows: Floats) -> bool:
         """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
-        coefficients = self.recover(rows)
-        if self.rows is None:
-            miss = (coefficients * _ROW / self.steps)[:, self.sums] - rows
-        else:
-            miss = coefficients @ self._weights - rows
+        miss = self._added_up(self.recover(rows)) - rows
         length = np.sqrt((miss**2 * self.many).sum(axis=1))
         return bool((length <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
+
+    def _added_up(self, coefficients: Floats) -> Floats:
+        """Returns the rows that coefficients of released rows add up to: inverts `recover`."""
+        if self.rows is None:
+            found: Floats = (coefficients * _ROW / self.steps)[:, self.sums]
+            return found
+        return np.asarray(coefficients @ self._weights)
 
     def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
         """Returns the variance M = sum v of each row's noise, and the number M^2/sum v^2 of terms.

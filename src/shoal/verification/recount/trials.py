@@ -23,7 +23,8 @@ def differences(trial: Release) -> Iterator[str]:
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if trial.kind == "table":
         yield from _table(trial)
-    # Priors are published as noisy histograms, but were rounded to parts of 2^-31.
+    # The release used priors that were rounded to parts of 2^-31; here they are computed from the
+    # published histograms without that, so that results may differ by more.
     rounded = trial.kind == "cluster_prior"
     part = 1e-6 if rounded else 1e-9
     slack = (1e-6 if rounded else 1e-12) * float(np.ptp(trial.levels))
@@ -84,17 +85,20 @@ def _table(trial: Release) -> Iterator[str]:
 
 
 def _table_bound(trial: Release, levels: Array) -> float:
-    """Returns a lower bound of the variance (docs/theory/experiments.md#the-best-table)."""
-    # The names of the proof there are w for weight, s for slope and t for total.
+    """Returns a lower bound of the variance (docs/theory/experiments.md#the-dual-bound)."""
+    # Weight, slope and total have the letters pi, beta and alpha there.
     w, s, t = (np.array(trial.proof[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y = (levels - levels[0]) / width - 0.5
     square = s**2 + 4 * w * t
     far = (s + np.copysign(np.sqrt(np.maximum(square, 0)), s)) / (2 * w)
     real = (square > 0) & (far != 0)
+    # The product of both roots is -t/w.
     roots = np.sort(np.append(far[real], -(t / w)[real] / far[real]))
     ends = np.concatenate(([-np.inf], roots, [np.inf]))
-    at = np.concatenate((roots[:1] - 1, (roots[1:] + roots[:-1]) / 2, roots[-1:] + 1))[:, None]
+    # One point inside each piece between roots.
+    between = (roots[1:] + roots[:-1]) / 2
+    at = np.concatenate((roots[:1] - 1, between, roots[-1:] + 1))[:, None]
     # Between two roots the curve is one parabola: totals are lowered by as much as it is below 0.
     times = np.where(w * at**2 - s * at - t < 0, math.exp(trial.planned_epsilon), 1)
     a, b, c = ((times * each).sum(axis=1) for each in (w, s, t))

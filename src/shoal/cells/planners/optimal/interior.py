@@ -84,10 +84,17 @@ class Point:
 
 
 class Newton:
-    """Newton's equations at a point, factorised once for several right-hand sides."""
+    """Newton's equations at a point, factorised once for several right-hand sides.
+
+    The unknowns are steps of x, alpha, t, y, z, r, mu, sigma and lam. They change the products
+    z mu, y sigma and r lam by given numbers and make the five `miss_` numbers 0. Steps of mu, sigma
+    and lam are eliminated by the products, with mu/z = `pull_z` and sigma/y = `pull_y`; then those
+    of z, y and r by `miss_z`, `miss_y` and `miss_t`. What is left is a symmetric system in x, alpha
+    and t. In it a membership has the weight 1/`stiff`, and a user the weight `root` squared.
+    """
 
     def __init__(self, program: Program, at: Point) -> None:
-        """Factorises the dense system, of a program in which every user has a membership."""
+        """Factorises the dense system in x, alpha and t. Every user must have a membership."""
         self.program = program
         self.at = at
         share = program.share
