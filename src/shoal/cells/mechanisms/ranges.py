@@ -183,7 +183,7 @@ class QuantilePair(Range):
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Returns the low and the high rank that each cell asks for; each of its means counts UNIT."""
+        """Returns the low and the high rank of each cell, of whose means each counts UNIT."""
         pieces = weights.pieces
         if self.quantiles == "fixed":
             low = pieces * UNIT // 10
