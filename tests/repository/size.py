@@ -19,22 +19,22 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 65_742),
+    "cells": (("cells",), 65_751),
     "theory": (("theory",), 13_619),
-    "trials": (("trials",), 40_445),
+    "trials": (("trials",), 40_466),
     "means": (("means",), 13_164),
-    "presence": (("presence",), 17_101),
+    "presence": (("presence",), 17_391),
     "dossiers": (("dossiers",), 4_914),
-    "data": (("data",), 22_341),
+    "data": (("data",), 22_650),
     "privacy": (("privacy",), 11_182),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        11_105,
+        11_116,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 13_630),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_627),
     "pictures": (("pictures",), 5_206),
     "one call and report": (("one_call.py", "report_page.py"), 3_021),
-    "verification": (("verification",), 25_278),
+    "verification": (("verification",), 25_344),
     "other modules": (
         (
             "__init__.py",
@@ -51,12 +51,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.46, 0.4
-STUDIES = 48_483
+MOST_A_LINE, MOST_PACKED = 9.45, 0.4
+STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 26_633),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_064),
+    "tests": (("tests", "conftest.py"), ".py", 26_659),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_276),
 }
 
 

@@ -62,8 +62,13 @@ def expect(document: object, schema: str, what: str) -> Document:
         return document
     kind = said.partition("/")[0] if isinstance(said, str) else ""
     known = kind in KINDS and kind != schema.partition("/")[0]
+    if known:
+        raise DocumentError(
+            f"{what} is not of the schema {schema}: it is {KINDS[kind]}",
+            "give another file; shoal.load reads plans, manifests and records of all kinds",
+        )
     raise DocumentError(
-        f"{what} is not of the schema {schema}{f': it is {KINDS[kind]}' if known else ''}",
+        f"{what} is not of the schema {schema}",
         "check that this is the right file and the right version of shoal",
     )
 

@@ -155,8 +155,8 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
         Returns:
             `typical_error` is about what each cell will err by if users are spread evenly over the
-            cells and there are as many as was said; null where it depends on what users have.
-            Nothing is read for it.
+            cells and there are as many as was said; `small_cell_error` of a cell with a fifth of
+            them. Null where it depends on what users have. Nothing is read for it.
         """
         return shown.plan_table(self.request, self.rounds)
 

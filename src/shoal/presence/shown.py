@@ -25,6 +25,10 @@ from shoal.theory import hull
 _KEPT = 0.4
 _OF_PIECES = 1.1
 _OF_MEANS = 0.7
+# The part of the users of an even spread that a small cell has.
+_SMALL = 1 / 5
+# Errors of a plan by their columns, as they are printed.
+_ERRORS = {"typical_error": "typical error", "small_cell_error": "in a small cell"}
 # Epsilon times users of a cell below which its values are mostly noise.
 _SCARCE = 5.0
 # Most records of a user that are tried.
@@ -49,11 +53,12 @@ def plan_text(
     head = f"Noise will be added to {summary(request)}.\nProtected: {protected}."
     rows = []
     for row in plan_table(request, rounds).to_pylist():
-        rows.append([row["statistic"], _about(row["typical_error"])])
+        rows.append([row["statistic"], *(_about(row[each]) for each in _ERRORS)])
     notes = [
         f"typical error: about what a cell errs by if {request.users:,} users are spread evenly "
-        f"over the {counted(request.keys.num_rows, 'cell')}; nothing was read for it, and a wrong "
-        "number of users costs accuracy, never privacy."
+        f"over the {counted(request.keys.num_rows, 'cell')}; a small cell has a fifth of that. "
+        "Values cut off by a cap or a range add to it. Nothing was read for it, and a wrong number "
+        "of users costs accuracy, never privacy."
     ]
     for name in request.totals:
         if name != "users" and request.records_per_user is None:
@@ -64,22 +69,24 @@ def plan_text(
                 "private look finds the best number. It does not notice up to about "
                 f"{unseen:,.0f} users with far more. With records_per_user you fix the number."
             )
-    return TextTable(head, ["statistic", "typical error"], rows, notes, warnings)
+    return TextTable(head, ["statistic", *_ERRORS.values()], rows, notes, warnings)
 
 
 def plan_table(request: Request, rounds: Mapping[str, Round]) -> pa.Table:
     """A row for each statistic, with the error that a cell has if users are spread evenly."""
-    errors = [_typical_error(request, rounds["answers"], each.kind) for each in request.kinds]
-    return pa.table(
-        {
-            "statistic": list(request.statistics),
-            "typical_error": pa.array(errors, pa.float64()),
-        }
-    )
+    answers = rounds["answers"]
+    columns: dict[str, Any] = {"statistic": list(request.statistics)}
+    for name, part in zip(_ERRORS, (1.0, _SMALL), strict=True):
+        errors = [_typical_error(request, answers, each.kind, part) for each in request.kinds]
+        columns[name] = pa.array(errors, pa.float64())
+    return pa.table(columns)
 
 
-def _typical_error(request: Request, answers: Round, kind: str) -> float | None:
-    """About what a cell errs by; None where it depends on what users have."""
+def _typical_error(request: Request, answers: Round, kind: str, part: float) -> float | None:
+    """About what a cell errs by that has a part of the users that an even spread gives.
+
+    None where it depends on what users have.
+    """
     cells = request.keys.num_rows
     if kind == "users":
         scale = answers.scale("users")
@@ -90,11 +97,12 @@ def _typical_error(request: Request, answers: Round, kind: str) -> float | None:
         unit = request.bounds[1] if kind == "sum" else 1.0
         return answers.scale(kind) * request.records_per_user * unit
     of_noise = _OF_MEANS if request.n_pieces == 1 else _OF_PIECES
-    part = of_noise * answers.scale("values") * cells / (_KEPT * request.users)
+    weight = _KEPT * request.users * part / cells
+    error = min(of_noise * answers.scale("values") / weight, 1.0)
     if kind in ("mean", "median", "quantile"):
         low, high = request.bounds
-        return part * (high - low) / 2
-    return min(part, 1.0)
+        return error * (high - low) / 2
+    return error
 
 
 def advice(request: Request) -> TextTable:

@@ -87,7 +87,7 @@ class Release(Generic[PlanT, Drawn]):
         if isinstance(kind, str) and kind not in cls.kinds():
             raise DocumentError(
                 f"the manifest is of the kind {checks.shown(kind)}, not {' or '.join(cls.kinds())}",
-                "give another file, or load it with the class of its kind",
+                "give another file, or read it with shoal.load, which takes all kinds",
             )
         # An absolute path, whatever the working folder is later.
         inputs = {"manifest": os.path.abspath(path)}

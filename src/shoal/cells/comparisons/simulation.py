@@ -109,7 +109,12 @@ def compare(
         >>> found.table()["method"].to_pylist(), found.table()["certified"].to_pylist()
         (['adaptive', 'baseline'], [False, True])
     """
-    checks.instance(counts, Counts, "counts", "call records.counts() or Counts.from_counts(...)")
+    checks.instance(
+        counts,
+        Counts,
+        "counts",
+        "give records.counts() of public counts, or Counts.from_counts(...)",
+    )
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     distribution = usual(lattice.bounds) if assumed is None else assumed
     if repetitions is None:
