@@ -37,6 +37,7 @@ def summarize(
     name: str = "",
     missing: str = "refuse",
     period: str | Rule | None = None,
+    times: str | None = None,
     noise: Simulated | None = None,
     anyway: bool = False,
     **more: Any,
@@ -60,6 +61,7 @@ def summarize(
             `public`. With private counts they are always left out.
         period: `shoal.month("at")` and the like, or a column: what is protected is a user's values
             in one period, by a ledger with a budget in each.
+        times: How a file of texts writes the times of periods: see `shoal.Records`.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
         anyway: Release also what likely makes no cell reliable, which else is refused.
         **more: Other arguments of `shoal.plan`: `statistics`, and with private counts `keys` and
@@ -97,6 +99,7 @@ def summarize(
         missing=missing,
         counts=counts,
         period=period,
+        times=times,
     )
     check_ledger(ledger, noise)
     planned = plan(records, epsilon=epsilon, **more)

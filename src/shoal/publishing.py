@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from shoal.verification.verdict import Verdict
 
 
+# Parts of a description of records that not all have.
+_OPTIONAL = {"period", "times", "missing", "records_per_user"}
+
+
 class Publication(NamedTuple):
     """A release, its verdict, cells unlike before, gaps in time, files, and what is left."""
 
@@ -152,7 +156,7 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
 
 def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None) -> Records:
     """The records in a file that a plan of cells, or of private counts, is for."""
-    if source is None or set(source) - {"period", "missing", "records_per_user"} != {
+    if source is None or set(source) - _OPTIONAL != {
         "user",
         "value",
         "cell",
@@ -169,6 +173,7 @@ def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None
         missing=source.get("missing", "refuse"),
         counts="public" if is_public else "private",
         period=source.get("period"),
+        times=source.get("times"),
     ).at_most(source.get("records_per_user"))
 
 

@@ -144,8 +144,38 @@ def test_cells_are_matched_by_their_text() -> None:
     """Whole numbers, texts and booleans of one text are the same cell; others are none."""
     cells = pa.table({"a": [1, 2], "b": ["true", "x"]})
     codes = [pa.array(["1", "2", "1"]), pa.array(["true", "x", "y"])]
-    assert positions(codes, cells).tolist() == [0, 1, -1]
-    assert positions([pa.array([1, 2]), pa.array([True, False])], cells).tolist() == [0, -1]
+    assert positions(codes, cells, 3).tolist() == [0, 1, -1]
+    assert positions([pa.array([1, 2]), pa.array([True, False])], cells, 2).tolist() == [0, -1]
+
+
+def test_keys_of_a_stranger_move_nobody_however_many_columns_make_a_cell() -> None:
+    """Numbers of joined keys do not grow with keys that nobody listed: 40 columns of them."""
+    names = [f"k{at}" for at in range(40)]
+    cells = pa.table({name: ["north", "south"] for name in names})
+    own = [pa.array(["north", "south", "north"])] * 40
+    stranger = [pa.array([f"{at} {row}" for row in range(7)]) for at in range(40)]
+    codes = [pa.concat_arrays(each) for each in zip(own, stranger, strict=True)]
+    assert positions(codes, cells, 10).tolist() == [0, 1, 0] + [-1] * 7
+
+
+def test_objects_of_python_have_the_texts_of_columns_of_one_type() -> None:
+    """So that nobody's odd key decides how those of others are spelled."""
+    frame = pd.DataFrame(
+        {"who": [1, 2, 3, 4], "sure": [True, False, True, False], "size": [1.0, 2.5, 3.0, 4.0]}
+    )
+    frame["day"] = pd.to_datetime(["2026-03-01"] * 4).date
+    rules = ["sure", "size", "date(day,America/New_York)"]
+    found = []
+    for odd in ([None], ["x"], [object()]):
+        more = pd.DataFrame({"who": [9], "sure": odd, "size": odd, "day": [None]}, dtype=object)
+        for each in (frame, pd.concat([frame.astype(object), more])):
+            records = shoal.Records(each, user="who", by=rules)
+            cells = pa.table(
+                {"sure": ["true", "false"] * 2, "size": ["1", "2.5", "3", "4"]}
+                | {"day_date": pa.array(["2026-03-01"] * 4)}
+            )
+            found.append(sorted(members(records, cells).memberships.cell.tolist()))
+    assert found == [[0, 1, 2, 3]] * 6
 
 
 BAD: dict[str, tuple[Any, str]] = {

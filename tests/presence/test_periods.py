@@ -65,6 +65,28 @@ def test_each_listed_period_is_charged_and_no_other(tmp_path: Path) -> None:
         whole.release(records(dated()), ledger=book)
 
 
+def test_a_file_of_texts_says_how_its_times_are_written(tmp_path: Path) -> None:
+    """Only rows could tell, and one record must not lie in two months: others are missing."""
+    asked = {**ASKED, "statistics": ["users"], "epsilon": 8, "periods": ["2026-03"]}
+    zoned = [f"c{at},North,2026-04-01T00:30+02:00" for at in range(500)]
+    plain = [f"d{at},North,2026-03-31 22:30" for at in range(300)]
+    place = tmp_path / "v.csv"
+    place.write_text("\n".join(["card,branch,at", *zoned, *plain]))
+    book = shoal.Ledger.create(
+        tmp_path / "m.ledger", epsilon=90, privacy_unit="card", period="month"
+    )
+    known: dict[str, Any] = {"value": None, "bounds": None, "period": "month(at)"}
+    unsaid = records(place, **known)
+    with pytest.raises(shoal.errors.InputError, match="whether its times have a zone"):
+        shoal.plan(unsaid, **asked).release(unsaid, ledger=book)
+    said = records(place, **known, times="with a zone")
+    first = shoal.plan(said, **asked).release(said, ledger=book)
+    assert first.table()["value"].to_pylist()[1] == pytest.approx(500, abs=5)
+    other = records(place, **known, times="without a zone")
+    with pytest.raises(shoal.errors.InputError, match="one record could lie"):
+        shoal.plan(other, **asked).release(other, ledger=book)
+
+
 @pytest.mark.parametrize(
     ("period", "periods"),
     [("month(at)", None), (None, ["2026-03"]), ("month(at)", ["2026-3"]), ("day", ["1", "01"])],

@@ -90,6 +90,10 @@ Periods = Annotated[
     OptionalText,
     later("The periods that are answered and charged: 2026-05, or 2026-01..2026-12.", "--periods"),
 ]
+Times = Annotated[
+    OptionalText,
+    later("How a CSV file writes the times of periods: 'with a zone', 'without a zone', or dates."),
+]
 AboutUsers = Annotated[
     int | None,
     first("About how many users there are: known beforehand, not from the file.", "--users"),

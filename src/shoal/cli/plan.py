@@ -32,6 +32,7 @@ def plan(
     setting: o.Setting = None,
     period: o.Period = None,
     periods: o.Periods = None,
+    times: o.Times = None,
     advice: o.Advice = False,
     picture: o.Picture = None,
     force: o.Force = False,
@@ -93,6 +94,7 @@ def plan(
         missing=missing,
         counts=counts,
         period=period,
+        times=times,
         **lattice,
     )
     with working("counting records and planning" if counts == "public" else "planning"):

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from shoal.data.places import called, codec_of, file_literal, readable
 from shoal.errors import DataError
+from shoal.privacy.unit import DATES, UNZONED, ZONED
 
 _BLOCK = 2**20
 _MOST_HEADER = 2**20
@@ -96,22 +97,21 @@ def read_texts(
     files: Sequence[str],
     names: Sequence[str],
     uses: Mapping[str, str],
-    *,
-    by_rows: bool = False,
+    forms: Mapping[str, str] | None = None,
 ) -> int:
     """Makes the view `records` of columns of CSV files, `c0`, `c1`, ... in the order of their uses.
 
     Commas between cells, double quotes around them, UTF-8; `names` are those of the first line.
-    Returns how many records there are. If each row is read `by_rows`, by itself, a cell that does
-    not fit its column's use is missing, times are universal time, and `date0`, `date1`, ... say in
-    which rows there is a date in place of a time.
+    Returns how many records there are. With `forms` each row is read by itself: a cell that does
+    not fit its column's use, or has another form of time than is said there of its column, is
+    missing, times are universal time, and `date0`, `date1`, ... say in which rows there is a date.
     """
     from duckdb import InvalidInputException
 
     chosen = []
     for at, (name, use) in enumerate(uses.items()):
         text = f"t{names.index(name)}"
-        value = value_of(text, use)
+        value = value_of(text, use, (forms or {}).get(name))
         odd = f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
         # The length of this is that of a midnight without a zone, and 0 for all other times.
         day = f"regexp_extract(nullif({text}, ''), '{_MIDNIGHT}')" if use == "time" else "''"
@@ -134,7 +134,7 @@ def read_texts(
     rows, *found = connection.execute(f"SELECT count(*), {asked} FROM texts").fetchone()
     if rows != sum(count_records(each, columns=len(names)) for each in files):
         raise _cause(connection, files, names)
-    kept = _by_rows(uses) if by_rows else _by_columns(uses, found)
+    kept = _by_columns(uses, found) if forms is None else _by_rows(uses)
     connection.execute(f"CREATE TEMP VIEW records AS SELECT {', '.join(kept)} FROM texts")
     return int(rows)
 
@@ -274,14 +274,21 @@ def count_records(path: str, *, columns: int) -> int:
     return lines + (last != b"\n") - 1
 
 
-def value_of(text: str, use: str) -> str:
-    """Returns SQL of the value of a cell: null if the cell does not fit its column's use."""
+def value_of(text: str, use: str, form: str | None = None) -> str:
+    """Returns SQL of the value of a cell: null if it does not fit its column's use, or its form."""
     if use in {"key", "public", "label"}:
         return text
     if use == "time":
         joined = f"regexp_replace({text}, ' ([+-])', '\\1')"
+        zoned = f"regexp_matches(substr({text}, 12), '{_ZONE}')"
+        wanted = {
+            ZONED: f" AND {zoned}",
+            UNZONED: f" AND NOT {zoned} AND NOT {is_date(text)}",
+            DATES: f" AND {is_date(text)}",
+        }
+        of_form = "" if form is None else wanted[form]
         return (
-            f"CASE WHEN regexp_matches({text}, '{_TIME}') "
+            f"CASE WHEN regexp_matches({text}, '{_TIME}'){of_form} "
             f"THEN TRY_CAST({joined} AS TIMESTAMPTZ) END"
         )
     # 1_0, +-5 and nan(1) are numbers for DuckDB alone.
@@ -289,6 +296,11 @@ def value_of(text: str, use: str) -> str:
     number = f"CASE WHEN {odd} THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
     truth = f"CASE lower(trim({text})) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END"
     return f"coalesce({number}, {truth})"
+
+
+def is_date(text: str) -> str:
+    """Returns SQL of whether a cell holds a date, which no zone moves, in place of a time."""
+    return f"regexp_matches({text}, '^{_DATE}$')"
 
 
 @contextmanager

@@ -25,13 +25,15 @@ from shoal.data.types import Use
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from shoal.files.text_table import Shown, TextTable
-from shoal.privacy.unit import RELATIONS, Periods, Relation
+from shoal.privacy.unit import DATES, RELATIONS, UNZONED, ZONED, Periods, Relation
 
 Missing = Literal["refuse", "public"]
 
 # Columns of the sums of measures, by their place.
 _MEASURES = tuple(f"measure_{at}" for at in range(66))
 _SUMS = {"centred": "tick", "squares": "tick * tick"}
+# What times are said to be, and what a ledger keeps of it.
+_FORMS = {"with a zone": ZONED, "without a zone": UNZONED, "dates": DATES}
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.
 _LONGEST_RULE = 400
 _MOST_RULES = 64
@@ -72,6 +74,8 @@ class Records(Shown):
         period: What is protected is a user's values in one period, which takes the place of a user
             in all counts: `month("at")` and the like, or a column with a few public values. The
             ledger then has a budget in each period (docs/ledger.md#a-budget-that-comes-back).
+        times: With private counts, how a file of texts writes the times of its periods, which no
+            row may tell: `with a zone`, `without a zone`, or `dates`. Others are missing.
 
     Raises:
         InputError: An option is not usable.
@@ -97,6 +101,7 @@ class Records(Shown):
     relation: Relation
     period: Rule | None
     records_per_user: int | None = None
+    times: str | None = None
 
     def __init__(
         self,
@@ -110,6 +115,7 @@ class Records(Shown):
         tick_bits: int = 20,
         counts: str = "private",
         period: str | Rule | None = None,
+        times: str | None = None,
     ) -> None:
         checks.choice(missing, ("refuse", "public"), "missing")
         relation = checks.choice(counts, RELATIONS, "counts")
@@ -121,6 +127,7 @@ class Records(Shown):
             )
         rules = rules_of(by)
         divided = period_of(period)
+        _check_times(times, divided, relation)
         _check_names(user, value, rules, divided)
         for name, setting in (
             ("source", located(source)),
@@ -131,6 +138,7 @@ class Records(Shown):
             ("missing", missing),
             ("relation", relation),
             ("period", divided),
+            ("times", times),
         ):
             object.__setattr__(self, name, setting)
 
@@ -165,6 +173,8 @@ class Records(Shown):
             found["missing"] = self.missing
         if self.period is not None:
             found["period"] = str(self.period)
+        if self.times is not None:
+            found["times"] = self.times
         if self.records_per_user is not None:
             found["records_per_user"] = self.records_per_user
         return found
@@ -191,8 +201,16 @@ class Records(Shown):
         if self.period is None:
             return ""
         name = self.period.columns[0]
-        with opened(self.source, {name: self.period.use}, by_rows=True) as columns:
+        uses = {name: self.period.use}
+        with opened(self.source, uses, by_rows=True, forms=self._forms) as columns:
             return columns.holds(name)
+
+    @property
+    def _forms(self) -> dict[str, str]:
+        """What is said of the times of periods."""
+        if self.period is None or self.times is None:
+            return {}
+        return {self.period.columns[0]: _FORMS[self.times]}
 
     def counts(self) -> Counts:
         """Count the records of each user in each cell.
@@ -326,10 +344,12 @@ class Records(Shown):
             for name in rule.columns:
                 # A column of dates may be a key and a time.
                 uses[name] = "key" if uses.get(name) == "key" else rule.use
-        with opened(self.source, uses, hidden, by_rows=by_rows) as columns:
+        with opened(self.source, uses, hidden, by_rows=by_rows, forms=self._forms) as columns:
             for rule in self.read_rules:
                 _check_rule(rule, columns)
-            holds = columns.holds(self.period.columns[0]) if self.period else ""
+            holds = ""
+            if self.period is not None and not by_rows:
+                holds = columns.holds(self.period.columns[0])
             query = _queries(columns, self, drop=drop)
             sums = columns.engine.run(query("DOUBLE", powers, measures))
             if by_rows:
@@ -477,6 +497,18 @@ def _check_value(value: str | None, bounds: object, relation: Relation) -> None:
         raise InputError(
             "a value and its public bounds belong together",
             'give for example value="minutes", bounds=(0, 240), or neither of them',
+        )
+
+
+def _check_times(times: str | None, period: Rule | None, relation: Relation) -> None:
+    """Refuses words for the form of times where none are needed."""
+    if times is None:
+        return
+    checks.choice(times, tuple(_FORMS), "times")
+    if period is None or period.use != "time" or relation == "public":
+        raise InputError(
+            "times says how times of periods are written, with private counts alone",
+            "leave it out, or give a period such as month(at)",
         )
 
 

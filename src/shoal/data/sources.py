@@ -9,16 +9,19 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
 from shoal.data.columns_in_memory import is_object_column, roles
-from shoal.data.csv import header, read_texts, value_of
+from shoal.data.csv import header, is_date, read_texts, value_of
 from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors
 from shoal.data.keys import warn_of_words
 from shoal.data.places import (
@@ -68,6 +71,8 @@ class Columns:
         names: Of all columns of the source.
         rows: How many the source has, as its own footers say; None if nothing says it.
         dates: Of a column of times, if some rows may hold a date: SQL of which.
+        texts: Columns of texts that are read row by row.
+        forms: What is said of the times in such columns, as only their rows could tell.
     """
 
     engine: DuckDB | Spark
@@ -77,6 +82,8 @@ class Columns:
     names: tuple[str, ...]
     rows: int | None
     dates: dict[str, str] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, name: str) -> str:
         """Returns a public key as it is grouped by."""
@@ -90,6 +97,15 @@ class Columns:
     def holds(self, name: str) -> str:
         """Returns what a column holds, as far as it decides how records are divided by it."""
         kind = self.kinds[name]
+        if kind == "time" and name in self.texts:
+            if name not in self.forms:
+                raise InputError(
+                    f"the column {name!r} is read as text, and whether its times have a zone is "
+                    "private",
+                    'say it with the records: times="with a zone", "without a zone", or "dates"; '
+                    "cells of another form are then missing",
+                )
+            return self.forms[name]
         if kind == "time":
             return ZONED if _has_zone(self.engine, self.types[name]) else UNZONED
         if kind == "date":
@@ -147,6 +163,15 @@ def read_columns(
     return table
 
 
+def read_texts_of(source: object, names: Sequence[str]) -> pa.Table:
+    """Returns the texts of columns, as private records have them: each cell by itself."""
+    place = located(source)
+    with opened(place, dict.fromkeys(names, "key"), by_rows=True) as columns:
+        chosen = ", ".join(f"{columns.sql[name]} AS c{at}" for at, name in enumerate(names))
+        table = columns.engine.run(f"SELECT {chosen} FROM {columns.engine.relation}")
+    return table.rename_columns(list(names))
+
+
 def described(source: object) -> str:
     """Returns a source in public words: its path, or what kind of table it is."""
     return called(source) if isinstance(source, str) else f"the {_library(source)} table"
@@ -171,13 +196,16 @@ def opened(
     private: Collection[str] = (),
     *,
     by_rows: bool = False,
+    forms: Mapping[str, str] | None = None,
 ) -> Iterator[Columns]:
     """Yields columns of a source by the names that it has for them, in an engine.
 
     What a public column holds may be decided by all of its rows; if nothing of the rows is public,
-    each is read `by_rows`, by itself.
+    each is read `by_rows`, by itself. Texts of times then are of one of the `forms` that are said
+    of their columns, such as `times with a zone`; those of another form are missing.
     """
-    typed = _read_by_rows if by_rows else _typed
+    said = forms or {}
+    typed = partial(_read_by_rows, forms=said) if by_rows else _typed
     with engine_errors(described(source)):
         if _library(source) == "pyspark":
             frame: Any = source
@@ -189,7 +217,9 @@ def opened(
                 yield typed(engine, uses, table)
                 return
             before = _states(source)
-            known = _read_files(list(before), uses, private, engine.connection, by_rows=by_rows)
+            known = _read_files(
+                list(before), uses, private, engine.connection, by_rows=by_rows, forms=said
+            )
             yield typed(engine, uses, known)
         if _states(source) != before:
             raise DataError(
@@ -210,6 +240,7 @@ def _read_files(
     connection: Any,
     *,
     by_rows: bool,
+    forms: Mapping[str, str],
 ) -> _Source:
     """Makes `records` of files."""
     warn_of_copies(files)
@@ -223,7 +254,7 @@ def _read_files(
                 f"the first lines of {called(each)} and {called(files[0])} differ",
                 "give files with the same columns in the same order",
             )
-    rows = read_texts(connection, files, names, uses, by_rows=by_rows)
+    rows = read_texts(connection, files, names, uses, forms if by_rows else None)
     texts = [name for name, use in uses.items() if use in {"key", "public"}]
     return _Source(names, texts, rows, is_csv=True)
 
@@ -365,8 +396,25 @@ def _column(frame: Any, name: str, private: bool) -> Any:
 
 
 def _texts_of(column: Any) -> Any:
-    """Returns the texts of a column of Python objects, each by itself, and null for nothing."""
-    return pa.array(column.astype(str).where(column.notna(), None), pa.string(), from_pandas=True)
+    """Returns the texts of a column of Python objects, each by itself, and null for nothing.
+
+    They are those that the same values have in a column of one type.
+    """
+    texts = column.map(_text_of, na_action="ignore")
+    return pa.array(texts.where(column.notna(), None), pa.string(), from_pandas=True)
+
+
+def _text_of(value: Any) -> str:
+    """Returns the text of a value: true, 1 of 1.0, and times as ISO 8601 has them."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        whole = number.is_integer() and abs(number) < MOST_WHOLE["float"]
+        return str(int(number)) if whole else repr(number)
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    return str(value)
 
 
 def _names_in(table: Any) -> Sequence[object]:
@@ -429,7 +477,13 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Source) -> C
     return found
 
 
-def _read_by_rows(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Source) -> Columns:
+def _read_by_rows(
+    engine: DuckDB | Spark,
+    uses: Mapping[str, Use],
+    known: _Source,
+    *,
+    forms: Mapping[str, str],
+) -> Columns:
     """Says what each column is by its type alone: keys are the texts of their cells.
 
     Of numbers with fractions each whole one has the text of a whole number, as pandas has them
@@ -441,15 +495,18 @@ def _read_by_rows(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Sourc
     dates = {}
     if known.is_csv:
         dates = {name: f"date{at}" for at, (name, use) in enumerate(uses.items()) if use == "time"}
-    found = Columns(engine, sql, kinds, types, tuple(map(str, known.names)), None, dates)
+    names = tuple(map(str, known.names))
+    texts = frozenset(uses) if known.is_csv else frozenset(known.texts)
+    found = Columns(engine, sql, kinds, types, names, None, dates, texts, forms)
     for name, use in uses.items():
         column = sql[name]
         if name in known.texts and use in {"number", "time"} and not known.is_csv:
-            sql[name] = value_of(column, use)
+            sql[name] = value_of(column, use, forms.get(name))
             types[name] = "DOUBLE"
             if use == "time":
                 sql[name] = f"CAST({sql[name]} AS TIMESTAMP)"
                 types[name] = "TIMESTAMP"
+                dates[name] = is_date(column)
             kinds[name] = kind_of(types[name])
         elif use == "key" and (kinds[name] in MOST_WHOLE or fits(kinds[name], use)):
             text = f"CAST({column} AS STRING)"

@@ -30,6 +30,7 @@ class Columns(Model):
     value: Text | None
     cell: tuple[Text, ...]
     period: Text | None = Field(default=None, exclude_if=is_none)
+    times: Text | None = Field(default=None, exclude_if=is_none)
 
     @classmethod
     def described(cls, columns: Mapping[str, Any] | None) -> Columns | None:

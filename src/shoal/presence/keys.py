@@ -15,7 +15,7 @@ from shoal.arrays import Ints
 from shoal.data import keys
 from shoal.data.cell_rules import Rule
 from shoal.data.key_lists import key_list
-from shoal.data.sources import read_columns
+from shoal.data.sources import read_columns, read_texts_of
 from shoal.errors import InputError
 from shoal.privacy.unit import plain_spelling
 
@@ -82,11 +82,30 @@ def periods_of(given: Any, rule: Rule | None) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def positions(codes: Sequence[pa.Array[Any]], cells: pa.Table) -> Ints:
-    """Returns where each row's cell is in the public list, by its text; -1 if it is not there."""
-    places = {row: at for at, row in enumerate(zip(*map(_texts, cells.columns), strict=True))}
-    rows = zip(*map(_texts, codes), strict=True)
-    return np.fromiter((places.get(row, -1) for row in rows), np.int64)
+def positions(codes: Sequence[Any], cells: pa.Table, rows: int) -> Ints:
+    """Returns where each row's cell is in the public list, by its text; -1 if it is not there.
+
+    Each column is looked up in the public list before it is joined with those before it: numbers
+    are then as small as that list, whatever keys there are in the rows.
+    """
+    place = np.zeros(rows, dtype=np.int64)
+    listed = np.zeros(cells.num_rows, dtype=np.int64)
+    for column, code in zip(cells.columns, codes, strict=False):
+        known, of_cell = np.unique(np.array(_texts(column), dtype=object), return_inverse=True)
+        states, listed = np.unique(listed * len(known) + of_cell, return_inverse=True)
+        array = code if isinstance(code, pa.Array) else pa.array(code)
+        encoded = array.dictionary_encode()
+        index = {text: at for at, text in enumerate(known.tolist())}
+        at = np.array([index.get(text, -1) for text in _texts(encoded.dictionary)], dtype=np.int64)
+        own = at[keys.numbers(encoded.indices)]
+        joined = place * len(known) + own
+        nearest = np.minimum(np.searchsorted(states, joined), len(states) - 1)
+        is_listed = (place >= 0) & (own >= 0) & (states[nearest] == joined)
+        place = np.where(is_listed, nearest, -1)
+    # Every cell of the list is a state of its own.
+    cell = np.zeros(cells.num_rows, dtype=np.int64)
+    cell[listed] = np.arange(cells.num_rows)
+    return np.where(place >= 0, cell[place], -1)
 
 
 def _combined(given: Mapping[str, Any], rules: Sequence[Rule]) -> pa.Table:
@@ -124,8 +143,12 @@ def _listed(given: Any, rules: Sequence[Rule]) -> pa.Table:
         and not hasattr(given, "__fspath__")
     ):
         raise InputError(f"keys have the type {type(given).__name__}", _EXAMPLE)
-    wanted = {f"key {at}": rule.name for at, rule in enumerate(rules)}
-    found = read_columns(given, private={}, public=wanted)
+    names = [rule.name for rule in rules]
+    if hasattr(given, "columns"):
+        wanted = {f"key {at}": name for at, name in enumerate(names)}
+        found = read_columns(given, private={}, public=wanted)
+    else:
+        found = read_texts_of(given, names)
     columns = {rule.name: key_list(found.column(rule.name).to_pylist(), rule) for rule in rules}
     return keys.as_table(columns)
 

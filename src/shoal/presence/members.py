@@ -52,12 +52,12 @@ def members(
     codes = [
         rule.keys(table.column(at + 1).combine_chunks()) for at, rule in enumerate(records.rules)
     ]
-    cell = _cells(codes, table.num_rows, cells)
+    cell = positions(codes, cells, table.num_rows)
     who = keys.numbers(table.column(0).combine_chunks().dictionary_encode().indices)
     if records.period is not None:
         code = table.column(size + 1).combine_chunks()
         listed = pa.table({"period": pa.array(periods, pa.string())})
-        period = _cells([_names(records.period, code)], table.num_rows, listed)
+        period = positions([_names(records.period, code)], listed, table.num_rows)
         cell = np.where(period >= 0, cell, -1)
         who = who.astype(np.int64) * max(len(periods), 1) + period
     inside = np.flatnonzero(cell >= 0)
@@ -87,18 +87,3 @@ def _names(rule: Rule, code: pa.Array[Any]) -> pa.Array[Any]:
     column = keys.as_array(rule.keys(encoded.dictionary), rule.name)
     names = pa.array(keys.labels(pa.table({"period": column})), pa.string())
     return names.take(encoded.indices)
-
-
-def _cells(codes: list[Any], rows: int, cells: pa.Table) -> Ints:
-    """Returns the position of each row's cell, of which each different one is looked up once."""
-    if not codes:
-        return np.zeros(rows, dtype=np.int64)
-    place = np.zeros(rows, dtype=np.int64)
-    arrays = [each if isinstance(each, pa.Array) else pa.array(each) for each in codes]
-    for each in arrays:
-        encoded = each.dictionary_encode()
-        many = max(len(encoded.dictionary), 1)
-        place = place * many + keys.numbers(encoded.indices)
-    _, first, back = np.unique(place, return_index=True, return_inverse=True)
-    distinct = [each.take(keys.in_arrow(first)) for each in arrays]
-    return positions(distinct, cells)[back]

@@ -56,7 +56,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         request: What was asked.
         rounds: The draws in their order, and what each costs.
         source: Public description of the records: their columns.
-        holds: What the column of periods holds; empty before a release, or without periods.
+        holds: Says what the column of periods holds; None before a release.
 
     Guarantees: G-LOSS, G-PURE.
     """
@@ -64,7 +64,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
     request: Request
     rounds: Mapping[str, Round]
     source: Mapping[str, Any] | None = None
-    holds: str = ""
+    holds: Callable[[], str] | None = None
 
     family = "presence"
     kind = "presence"
@@ -108,7 +108,10 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
     def periods(self) -> Periods | None:
         """The public list of periods that are answered and charged."""
         rule = (self.source or {}).get("period")
-        return None if rule is None else Periods(rule, self.holds, self.request.periods)
+        if rule is None:
+            return None
+        holds = "" if self.holds is None else self.holds()
+        return Periods(rule, holds, self.request.periods)
 
     @property
     def size(self) -> float:
@@ -209,7 +212,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         self.check(records)
         described = records.describe()
         unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
-        plan = replace(self.with_source(described), holds=records.holds())
+        plan = replace(self.with_source(described), holds=records.holds)
 
         def first() -> None:
             if noise is None and before is not None:

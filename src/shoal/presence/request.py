@@ -21,7 +21,7 @@ from shoal.release.envelope import Keys, Text
 TOTALS = ("users", "records", "sum")
 # Pieces of the range, unless somebody asks for others.
 PIECES = 8
-_MOST_USERS = 2**40
+_MOST_USERS = 2**32
 _MOST_STATISTICS = 30
 _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
 _CALL = re.compile(
