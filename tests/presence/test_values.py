@@ -70,3 +70,22 @@ def test_tails_move_all_means_by_little() -> None:
     assert unclear.mean == pytest.approx([30.0] * 3)
     far = Values(parts, 1.0, KNOTS, (0.0, 1e6), 0.0, tails, 1.0)
     assert far.mean == pytest.approx([34.0] * 3)
+
+
+def test_intervals_reach_what_lies_beyond_the_range() -> None:
+    """Values above it raise a mean, more so in cells with more of their weight at its end."""
+    rng = np.random.default_rng(3)
+    people = [rng.normal(30, 5, 800), rng.normal(45, 12, 800), rng.normal(28, 5, 800)]
+    people = [np.clip(each, 0, 60) for each in people]
+    beyond = sum(float(np.clip(each - 50, 0, 10).sum() / 10) for each in people)
+    parts = np.stack([ramps(each) for each in people])
+    tails = np.array([0.0, parts.sum() - beyond, beyond])
+    found = Values(parts, 3.0, KNOTS, (0.0, 60.0), 0.0, tails, 1e-9)
+    low, high = found.mean_interval(0.95)
+    truth = np.array([each.mean() for each in people])
+    assert ((low <= truth) & (truth <= high)).all()
+    assert (high - low < 8).all()
+    assert high[1] - low[1] > 1.5 * (high[0] - low[0])
+    assert not found.is_range_wrong
+    most = Values(parts[:, :2], 1e-9, KNOTS[:2], (0.0, 60.0), 0.0, np.array([0.0, 100, 300]), 1.0)
+    assert most.is_range_wrong

@@ -23,18 +23,18 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 13_619),
     "trials": (("trials",), 40_466),
     "means": (("means",), 13_164),
-    "presence": (("presence",), 17_391),
+    "presence": (("presence",), 17_851),
     "dossiers": (("dossiers",), 4_914),
-    "data": (("data",), 22_650),
+    "data": (("data",), 23_290),
     "privacy": (("privacy",), 11_182),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         11_116,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 13_627),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_665),
     "pictures": (("pictures",), 5_206),
-    "one call and report": (("one_call.py", "report_page.py"), 3_021),
-    "verification": (("verification",), 25_344),
+    "one call and report": (("one_call.py", "report_page.py"), 3_033),
+    "verification": (("verification",), 25_550),
     "other modules": (
         (
             "__init__.py",
@@ -51,12 +51,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.45, 0.4
+MOST_A_LINE, MOST_PACKED = 9.46, 0.4
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 26_659),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_276),
+    "tests": (("tests", "conftest.py"), ".py", 26_772),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_286),
 }
 
 

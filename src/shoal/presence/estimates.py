@@ -198,6 +198,8 @@ class Estimates:
         if kind.kind == "mean":
             value = found.mean
             low, high = found.mean_interval(confidence)
+            if found.is_range_wrong:
+                status[clear] = "outlying users"
         elif kind.kind in ("median", "quantile"):
             level = kind.numbers[0] if kind.numbers else 0.5
             value = found.quantile(level)

@@ -21,9 +21,8 @@ from shoal import intervals
 from shoal.arrays import Bools, Floats
 from shoal.release.envelope import CONFIDENCE
 
-# Of what cap and range may hide, the part that intervals of means allow for, and what a range cuts.
+# Of what a cap may hide, the part that intervals of means allow for.
 _HIDES = 1 / 3
-_CUT = 0.05
 # Of fewer cells nobody can tell by how much they differ.
 FEWEST_CELLS = 3
 # Thetas that are tried between the ends of the range.
@@ -31,6 +30,13 @@ _GRID = 101
 # Noise scales of a tail that is taken for one, and the most that tails add, in ranges.
 _SURE = 3.0
 _MOST_TAIL = 0.1
+# Noise scales that an interval adds to a tail, how much more of it than all cells together a cell
+# may have, and the least share of an outer part that this is judged by.
+_UNSEEN_TAIL = 1.0
+_MOST_OF_TAIL = 3.0
+_LEAST_SHARE = 0.02
+# Ranges that values beyond an end move all means by, above which no mean is reliable.
+_WRONG_RANGE = 0.5
 
 
 class _Thetas(NamedTuple):
@@ -90,8 +96,35 @@ class Values:
 
     @property
     def hidden(self) -> float:
-        """The part of the range by which cap and range may move a mean."""
-        return _HIDES * (self.moved + _CUT)
+        """The part of the range by which a cap may move a mean."""
+        return _HIDES * self.moved
+
+    @cached_property
+    def beyond(self) -> Floats:
+        """By how much values below and above the range may move each cell's mean, shape (2, cells).
+
+        It is what the tails of all cells say, one noise scale more, and more of it in cells that
+        have more of their weight at that end.
+        """
+        if not len(self.tails):
+            return np.zeros((2, len(self.parts)))
+        most = np.maximum(self.tails[[0, 2]], 0.0) + _UNSEEN_TAIL * self.tail_scale
+        share = np.clip(most / max(float(self.tails.sum()), 1.0), 0.0, 1.0)
+        low, high = self.bounds
+        far = share * np.array([self.knots[0] - low, high - self.knots[-1]])
+        at_ends = self.shares[:, [0, -1]] / np.maximum(self.pool[[0, -1]], _LEAST_SHARE)
+        return np.asarray(far[:, None] * np.clip(at_ends, 1.0, _MOST_OF_TAIL).T)
+
+    @property
+    def is_range_wrong(self) -> bool:
+        """Whether values surely lie so far outside of the range that it says nothing of means."""
+        if not len(self.tails):
+            return False
+        sure = np.where(self.tails > _SURE * self.tail_scale, self.tails, 0.0)
+        below, _, above = sure / max(float(self.tails.sum()), 1.0)
+        low, high = self.bounds
+        moves = max(below * (self.knots[0] - low), above * (high - self.knots[-1]))
+        return bool(moves > _WRONG_RANGE * (self.knots[-1] - self.knots[0]))
 
     def noise(self, along: Floats) -> float:
         """Variance of the noise of a cell's parts along a direction, beside that of the pool."""
@@ -231,12 +264,10 @@ class Values:
     def mean_interval(self, confidence: float) -> tuple[Floats, Floats]:
         """All thetas at which the parts look like noise; the bounds where there is no weight."""
         found = self._like_noise(self.knots, confidence)
-        # Tails of one cell may differ from those of all by what they are.
-        off = float(np.abs(self.shift).sum())
-        moved = float(self.shift.sum())
         least, most = self.bounds
-        low = np.where(found.at_low, least, np.maximum(found.low + moved - off, least))
-        high = np.where(found.at_high, most, np.minimum(found.high + moved + off, most))
+        # Values below the range only lower a mean, and values above it only raise it.
+        low = np.where(found.at_low, least, np.maximum(found.low - self.beyond[0], least))
+        high = np.where(found.at_high, most, np.minimum(found.high + self.beyond[1], most))
         return low, high
 
     @cached_property

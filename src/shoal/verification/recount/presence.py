@@ -143,11 +143,15 @@ def _cap_of(release: Release, block: str) -> Document:
         high += 1
     if seen[top] < 6 * scale or sum(seen[low : high + 1]) < 0.6 * sum(seen):
         return _cap(ends[0], moved=0.5, known=False)
-    bins = {
-        max(end / 2**0.25, ends[0]): max(number, 0.0)
-        for at, (end, number) in enumerate(zip(ends, seen, strict=True))
-        if low <= at <= high or number > 6 * scale
-    }
+    # What may be noise decides no cap, but how far a total can be trusted.
+    bins, possible = (
+        {
+            max(end / 2**0.25, ends[0]): max(number, 0.0)
+            for at, (end, number) in enumerate(zip(ends, seen, strict=True))
+            if low <= at <= high or number > scales * scale
+        }
+        for scales in (10, 6)
+    )
     whole = sum(size * many for size, many in bins.items())
     lost = 0.1 if block == "values" else 0.5
     answers = _scale(release, "answers", block)
@@ -158,9 +162,11 @@ def _cap_of(release: Release, block: str) -> Document:
     ]
     at = costs.index(min(costs))
     end = ends[at]
+    all_of_it = sum(size * many for size, many in possible.items())
+    cut = sum(min(size, end) * many for size, many in possible.items())
     moved = sum(
-        max(many * size / whole - many * min(size, end) / under[at], 0.0)
-        for size, many in bins.items()
+        max(many * size / all_of_it - many * min(size, end) / cut, 0.0)
+        for size, many in possible.items()
     )
     moved += 4 * scale * end / whole
     return _cap(end, up=min(whole / under[at], 2.0), moved=min(moved, 0.5), users=under[at] / end)
@@ -281,7 +287,7 @@ class _Values:
         self.parts = drawn.reshape(pieces + 1, release.size).T
         self.scale = _scale(release, "answers", "values")
         self.weight = self.parts.sum(axis=1)
-        self.hidden = (caps["values"]["moved"] + 0.05) / 3
+        self.hidden = caps["values"]["moved"] / 3
         pooled = np.maximum(self.parts.sum(axis=0), 0.0)
         everything = pooled.sum()
         self.pool = pooled / everything if everything > 0 else np.full(pieces + 1, 1 / (pieces + 1))
@@ -291,6 +297,12 @@ class _Values:
         most = 0.1 * (self.knots[-1] - self.knots[0])
         away = np.array([below * (low - self.knots[0]), above * (high - self.knots[-1])])
         self.shift = np.clip(away, -most, most)
+        self.is_range_wrong = float(np.abs(away).max()) > (self.knots[-1] - self.knots[0]) / 2
+        # What lies beyond each end, one scale of noise more, and up to three times as much in cells
+        # with more of their weight there.
+        noisy = np.maximum(tails[[0, 2]], 0.0) + _scale(release, "answers", "tails")
+        part = np.clip(noisy / max(float(tails.sum()), 1.0), 0.0, 1.0)
+        self.far = part * np.array([self.knots[0] - low, high - self.knots[-1]])
         # Parts weighed by knots: their noise, and by how much cells differ beyond it.
         centred = self.knots - float(self.pool @ self.knots)
         self.noise = 2 * self.scale**2 * float(centred @ centred)
@@ -312,6 +324,8 @@ class _Values:
         status[self.clear & outlying] = "outlying users"
         if name == "mean":
             value = self._mean()
+            if self.is_range_wrong:
+                status[self.clear] = "outlying users"
         elif name == "median" or name.startswith("quantile"):
             level = 0.5 if name == "median" else float(name[9:-1])
             value = self._quantile(level)
@@ -419,12 +433,10 @@ class _Values:
         """Ends of intervals of means, and which cells reach an end of the range."""
         low, high = self.release.bounds
         (least, upto), (from_, most) = self._thetas(self.knots)
-        moved = float(self.shift.sum())
-        off = float(np.abs(self.shift).sum())
-        lows = [np.where(np.isinf(x), low, np.maximum(x + moved - off, low)) for x in (least, upto)]
-        highs = [
-            np.where(np.isinf(x), high, np.minimum(x + moved + off, high)) for x in (from_, most)
-        ]
+        at_ends = self._shares()[:, [0, -1]] / np.maximum(self.pool[[0, -1]], 0.02)
+        below, above = self.far[:, None] * np.clip(at_ends, 1.0, 3.0).T
+        lows = [np.where(np.isinf(x), low, np.maximum(x - below, low)) for x in (least, upto)]
+        highs = [np.where(np.isinf(x), high, np.minimum(x + above, high)) for x in (from_, most)]
         outlying = np.isinf(least) & (self.knots[0] > low)
         outlying |= np.isinf(most) & (self.knots[-1] < high)
         return (lows, highs), outlying
