@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from shoal import checks, documents
-from shoal.cells import plan as cells
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import InputError
 from shoal.files import Place
-from shoal.presence import plan as presence
 from shoal.privacy.budget import Amount
 from shoal.release.envelope import MANIFEST, RECORD
 from shoal.release.plan import Plan
 from shoal.release.release import Release
+
+if TYPE_CHECKING:
+    from shoal.cells import plan as cells
+    from shoal.presence import plan as presence
 
 
 @overload
@@ -116,7 +118,7 @@ def plan(
         ('optimal', True, [0.63])
     """
     is_private = isinstance(records, Records) and records.relation == "private"
-    family: Any = presence.plan if is_private else cells.plan
+    family = _planner(private=is_private)
     given = {
         "statistics": statistics,
         "records_per_user": records_per_user,
@@ -131,7 +133,7 @@ def plan(
             'users=5000; or counts="public" with the records, if everybody may know who has how '
             "many records in which cell",
         )
-    _check_options(asked, presence.plan if is_private else cells.plan, private=is_private)
+    _check_options(asked, family, private=is_private)
     if epsilon is not None:
         asked["epsilon"] = epsilon
     elif is_private:
@@ -142,11 +144,25 @@ def plan(
     return made
 
 
+def _planner(*, private: bool) -> Any:
+    """Returns the function that plans for a relation; the other one's family is not loaded."""
+    if private:
+        from shoal.presence import plan as presence
+
+        return presence.plan
+    from shoal.cells import plan as cells
+
+    return cells.plan
+
+
 def _check_options(asked: Mapping[str, Any], family: Any, *, private: bool) -> None:
     """Refuse options of the other relation, which say how the counts were declared."""
     own = [*signature(family).parameters][1:]
-    other = presence.plan if family is cells.plan else cells.plan
-    elsewhere = [name for name in asked if name in signature(other).parameters and name not in own]
+    unknown = [name for name in asked if name not in own]
+    if not unknown:
+        return
+    other = signature(_planner(private=not private)).parameters
+    elsewhere = [name for name in unknown if name in other]
     if elsewhere:
         declared, needed = ("private", "public") if private else ("public", "private")
         raise InputError(
@@ -176,7 +192,9 @@ def load(path: Place) -> Plan[Any, Any] | Release[Any, Any]:
         Traceback (most recent call last):
         shoal.errors.DocumentError: ...
     """
+    from shoal.cells import plan as cells
     from shoal.means.plan import UnbiasedPlan
+    from shoal.presence import plan as presence
     from shoal.trials.plan import Plan as TrialPlan
     from shoal.verification.rederive import FAMILIES
 

@@ -1,7 +1,6 @@
 """Caps from noisy sizes of users: noise makes no ghosts, and what may be users is not trusted."""
 
 import numpy as np
-import pytest
 
 from shoal.presence.look import cap_of, edges_of
 
@@ -25,12 +24,9 @@ def test_a_size_that_noise_may_make_decides_no_cap_and_no_total_is_trusted() -> 
     assert plain.moved < 0.25 < ghost.moved
 
 
-@pytest.mark.parametrize(("last", "known"), [(0.0, True), (30.0, True)])
-def test_users_who_stand_out_for_certain_move_the_cap(last: float, known: bool) -> None:
+def test_users_who_stand_out_for_certain_move_the_cap() -> None:
     """Thirty scales are users."""
-    found = cap_of(seen(last=last), SCALE, EDGES, 20, 1.0, 0.5)
-    assert found.known is known
-    assert (found.size > 1000) is (last > 0)
+    assert cap_of(seen(last=30), SCALE, EDGES, 20, 1.0, 0.5).size > 1000
 
 
 def test_a_look_that_sees_nothing_says_nothing() -> None:

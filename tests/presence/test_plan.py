@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.presence.plan import Plan, Release, plan
+from shoal.planning import plan
+from shoal.presence.plan import Plan, Release
 from tests.support.visits import BRANCHES, records, visits
 
 ASKED: dict[str, Any] = {
@@ -133,7 +134,7 @@ def test_nothing_that_leaves_names_a_user_or_a_key_that_nobody_listed(tmp_path: 
         ({"keys": None}, "keys of 'branch' are not given"),
         ({"users": None}, "number of users is unknown"),
         ({"users": 70}, "private caps and ranges are mostly noise"),
-        ({"delta": "1e-6"}, "take no delta"),
+        ({"delta": "1e-6"}, "delta is for public counts"),
         ({"statistics": ["std"]}, "no statistic"),
         ({"statistics": ["share_above(240)"]}, "not inside the bounds"),
         ({"keys": {"branch": ["North", "North"]}}, "the same text"),

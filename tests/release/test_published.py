@@ -124,6 +124,52 @@ def test_a_mean_publishes_no_user() -> None:
         assert release.published.users == len(counts)
 
 
+MEANS: dict[str, dict[str, Any]] = {
+    "clipped_mean": {"bias": 0.1, "interval": (0, 1)},
+    "symmetric_mean": {"delta": "1e-6"},
+}
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_users_of_other_counts_and_equal_totals_change_no_byte_of_a_mean(method: str) -> None:
+    """11, 15 and 16 records, or 12, 13 and 17: their sums and sums of squares are the same."""
+    found = []
+    for three in ([11, 15, 16], [12, 13, 17]):
+        counts = np.concatenate([[60], np.full(400, 4), [9], three])
+        moment = unbiased.Moment(2, 1)
+        plan = unbiased.plan(
+            counts=counts, method=method, moment=moment, epsilon=2, **MEANS[method]
+        )
+        users = np.repeat(np.arange(len(counts)), counts)
+        manifest = plan.release(np.full(len(users), 0.5), users, noise=NOISE).manifest
+        found.append(canonical_bytes({**manifest, "record_sha256": ""}))
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+def test_another_unit_in_the_same_group_changes_no_byte_of_a_trial() -> None:
+    """One unit has another name, and another age, of which nothing was asked."""
+    found = []
+    for age in (37.0, 52.0):
+        ages = 20.0 + np.arange(100) % 4
+        ages[7] = age
+        names = [f"unit {each}" for each in ages + np.arange(100) / 1000]
+        town = np.where(np.arange(100) % 3, "Ulm", "Jena")
+        covariates = {"age": ages, "town": town}
+        study = trials.Experiment(np.arange(100) % 2, None, covariates, unit=names)
+        domain = trials.Domain.binary()
+        plans = [
+            study.ask().effect().plan(domain, epsilon=2),
+            study.ask().effect(by="town").plan(domain, epsilon=2),
+            study.table(domain, 2),
+            study.histogram(domain, 2),
+        ]
+        outcomes = np.arange(100) % 5 < 2
+        manifests = [each.release(outcomes, study, noise=NOISE).manifest for each in plans]
+        found.append([canonical_bytes({**each, "record_sha256": ""}) for each in manifests])
+    assert found[0] == found[1]
+
+
 def test_report_picture_and_table_follow_from_the_manifest(tmp_path: Path) -> None:
     """They are the same of a manifest and of its record."""
     counts = methods.records(methods.tied())

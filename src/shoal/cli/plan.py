@@ -8,6 +8,9 @@ from shoal.cli.output import check_places, finish, listed, nothing_left, setting
 from shoal.errors import InputError
 from shoal.progress import bar, working
 
+# What `shoal.plan` takes besides the request of public counts.
+_NOT_OF_REQUESTS = ("keys", "users", "periods", "records_per_user")
+
 
 def plan(
     data: o.Data,
@@ -144,7 +147,6 @@ def _check_request(asked: dict[str, Any], bounds: Any, lattice: dict[str, Any]) 
     """Refuse what cannot be asked of public counts before a large file is read for nothing."""
     from shoal.cells.facts.request import Request
 
-    own = {name: each for name, each in asked.items() if name not in ("keys", "users")}
+    own = {name: each for name, each in asked.items() if name not in _NOT_OF_REQUESTS}
     if bounds is not None:
-        own.pop("records_per_user", None)
         Request.of(bounds=bounds, **lattice, **{"statistics": ["mean"], "epsilon": None, **own})

@@ -412,9 +412,9 @@ def _text_of(value: Any) -> str:
         number = float(value)
         whole = number.is_integer() and abs(number) < MOST_WHOLE["float"]
         return str(int(number)) if whole else repr(number)
-    if isinstance(value, datetime):
-        return value.isoformat(" ")
-    return str(value)
+    text = value.isoformat(" ") if isinstance(value, datetime) else str(value)
+    # No cell is refused for what it holds, such as half of a character.
+    return text.encode(errors="replace").decode()
 
 
 def _names_in(table: Any) -> Sequence[object]:

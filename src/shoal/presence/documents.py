@@ -77,10 +77,7 @@ class RowPart(Model):
     value: Floating
     low: Floating
     high: Floating
-    noisy: Floating
-    noise: Floating
     status: tuple[Text, ...]
-    common: tuple[bool, ...]
 
 
 class Results(Model):
@@ -188,10 +185,7 @@ def _row(row: Row) -> RowPart:
         value=_floating(row.value),
         low=_floating(row.low),
         high=_floating(row.high),
-        noisy=_floating(row.noisy),
-        noise=_floating(row.noise),
         status=tuple(row.status),
-        common=tuple(row.common.tolist()),
     )
 
 

@@ -179,7 +179,6 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         name: str = "",
         noise: Simulated | None = None,
         privacy_unit: str = "",
-        before: Callable[[Any], None] | None = None,
     ) -> Release:
         """Reads the records, adds exact noise, records result and charge, and delivers.
 
@@ -193,8 +192,6 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
                 noise and is charged again.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
             privacy_unit: What a user is, in a word; by default the user column's name.
-            before: Called with the plan before anything is read, unless the release is recorded
-                already or noise is simulated. It may raise.
 
         Returns:
             The noisy numbers with their errors, and the manifest.
@@ -213,15 +210,8 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         described = records.describe()
         unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
         plan = replace(self.with_source(described), holds=records.holds)
-
-        def first() -> None:
-            if noise is None and before is not None:
-                before(self)
-
         with np.errstate(all="ignore"):
-            done = plan.deliver(
-                records, described, unit, name=name, ledger=ledger, noise=noise, first=first
-            )
+            done = plan.deliver(records, described, unit, name=name, ledger=ledger, noise=noise)
         return Release.delivered(done, plan, ledger, inputs={"records": records.place})
 
     def check(self, private: Records) -> None:
@@ -404,7 +394,6 @@ def plan(
     users: int | None = None,
     statistics: Sequence[str] | None = None,
     epsilon: Amount,
-    delta: Amount = 0,
     pieces: int | None = None,
     records_per_user: int | None = None,
     periods: Any = None,
@@ -422,7 +411,6 @@ def plan(
         statistics: Of every cell: `users`, `records`, `sum`, `mean`, `median`, `quantile(0.9)`,
             `share_above(60)`, `share_below(60)`, `share_between(20, 60)`, `histogram`.
         epsilon: Largest privacy loss of any user, in all cells and statistics together.
-        delta: Must be 0: noise here needs none.
         pieces: Of the private range, for medians and the like; by default 8.
         records_per_user: Each user counts for at most so many of its records.
         periods: The periods that are answered and charged, if the records have a period: names, or
@@ -443,8 +431,6 @@ def plan(
             "give about how many there are, such as users=5000 (--users 5000): from an earlier "
             "release or common knowledge, not from these records",
         )
-    if checks.amount(delta, "delta") != 0:
-        raise InputError("private counts take no delta", "leave delta out: noise here needs none")
     more = {} if pieces is None else {"pieces": pieces}
     if statistics is None:
         statistics = ["users"] if records.value is None else ["users", "mean"]

@@ -29,6 +29,11 @@ _OF_MEANS = 0.7
 _SMALL = 1 / 5
 # Errors of a plan by their columns, as they are printed.
 _ERRORS = {"typical_error": "typical error", "small_cell_error": "in a small cell"}
+# What intervals of values rest on.
+_UNSEEN = (
+    "Intervals of values hold if no {:,.0f} users have most of the records: a private look would "
+    "not see so few, and they would count for little. records_per_user makes it the question."
+)
 # Epsilon times users of a cell below which its values are mostly noise.
 _SCARCE = 5.0
 # Most records of a user that are tried.
@@ -69,6 +74,8 @@ def plan_text(
                 "private look finds the best number. It does not notice up to about "
                 f"{unseen:,.0f} users with far more. With records_per_user you fix the number."
             )
+    if request.n_pieces and request.records_per_user is None:
+        notes.append(_UNSEEN.format(STANDS_OUT * rounds["sizes"].scale("values")))
     return TextTable(head, ["statistic", *_ERRORS.values()], rows, notes, warnings)
 
 
@@ -266,6 +273,9 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
                 f"{name}: intervals hold if no {unseen:,.0f} of them have far more each, all of "
                 "about one size; records_per_user needs no such assumption."
             )
+    if request.n_pieces and request.records_per_user is None:
+        unseen = STANDS_OUT * numbers.rounds["sizes"].scale("values")
+        yield _UNSEEN.format(unseen)
     if "users" in numbers.totals and numbers.cells > 1:
         yield f"Users of cells do not add up to all users: one {user} may be in several cells."
 

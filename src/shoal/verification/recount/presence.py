@@ -213,12 +213,10 @@ def _total(release: Release, name: str, cap: Document, *, few: bool) -> Document
     number = np.array(release.answers[name], dtype=np.float64) / answers[name] * size
     scale = _scale(release, "answers", name) * size
     cells = release.size
-    mean_noise = scale
     variance = 2 * scale**2
     off = min(cap["up"] - 1 + cap["moved"], 1.0) * np.maximum(number, 0.0)
     half = scale * math.log(1 / (1 - release.confidence))
     if cap["hull"]:
-        mean_noise = scale * (cells + 2) / 3
         variance = scale**2 * (cells + 2) * (cells + 3) / 6
         half = scale * _hull_quantile(cells, 1 - release.confidence)
         off = np.zeros(cells)
@@ -247,10 +245,7 @@ def _total(release: Release, name: str, cap: Document, *, few: bool) -> Document
         "value": value,
         "low": low,
         "high": high,
-        "noisy": number,
-        "noise": np.full(cells, mean_noise),
         "status": [status] * cells,
-        "common": np.full(cells, status == "too noisy" and cells >= _FEW_CELLS),
     }
 
 
@@ -339,13 +334,9 @@ class _Values:
         (least, upto), (from_, most) = ends
         own = (np.minimum(least, value), np.minimum(upto, value))
         other = (np.maximum(from_, value), np.maximum(most, value))
-        unknown = np.full(len(value), np.nan)
         return {
             "value": value,
-            "noisy": value,
-            "noise": unknown,
             "status": status.tolist(),
-            "common": ~self.clear,
             "ends": (own, other),
         }
 
