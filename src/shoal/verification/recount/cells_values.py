@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,18 @@ _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_
 _RATIO = (math.sqrt(185) - 5) / 16
 # The cost of both moments together at this ratio.
 _JOINT_COST = (1 + _RATIO) ** 2 / (4 * _RATIO) * (5 + 4 * _RATIO)
+
+
+class _Estimate(NamedTuple):
+    """Values and ends of intervals of cells, without bias, and the size of the terms in a value.
+
+    All are parts of the range.
+    """
+
+    value: Array
+    low: Array
+    high: Array
+    size: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +93,14 @@ class CellValues:
         """Returns the largest bias as a part of the range, given the widths of selected ranges."""
         cells = self.cells
         half_step = 2.0 ** -(cells.lattice_bits + 1)
-        shares = cells.method in ("balanced", "equalised", "uniform")
-        means = 0 if shares else 1 / cells.top
+        # Values are rounded to ticks. Methods but these also round users' means, to parts of ticks.
+        exact_means = cells.method in ("balanced", "equalised", "uniform")
+        means = 0 if exact_means else 1 / cells.top
         moved = means + 1025 / 1024 * 2.0 ** -(cells.tick_bits + 1)
         rounding = {"mean": moved, "variance": 4 * (moved + moved**2)}.get(name, means)
         steps = half_step * self._scale(name) * width
         if name == "variance" and cells.joint:
+            # The square of the rounded mean is taken off.
             first = half_step * self._scale("mean")
             steps += 4 * (first + first**2)
         return np.asarray(rounding + steps + self._bounding_bias(name)[0])
@@ -95,9 +109,11 @@ class CellValues:
         """Returns mean absolute noise as a part of the range, or a bound of it for joint noise."""
         cells = self.cells
         step = 2.0**-cells.lattice_bits
+        # The mean size of noise of scale 1.
         mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
         error = self._scale(name) * mean
         if name == "variance" and cells.joint:
+            # The square of the mean is taken off, whose noise adds to that of the second moment.
             first = self._scale("mean")
             square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
             error += 4 * (first * mean + square * first**2)
@@ -107,45 +123,50 @@ class CellValues:
         """Yields values and intervals that do not follow from lattice steps."""
         cells = self.cells
         low, length = map(float, cells.ranges[name])
-        steps, ends, unclamped, value, interval = zip(*cells.results[name], strict=True)
+        top = low + length
+        steps, selected, unclamped, value, interval = zip(*cells.results[name], strict=True)
         width = np.ones(cells.size)
         bias = self._bias(name, width)
-        selected = None not in ends
-        if selected:
-            width = np.diff(np.array(ends, dtype=np.float64)).ravel() / cells.top
-            ranges = [self.losses.range_bias(at, *each) for at, each in enumerate(ends)]
-            bias = self._bias(name, width) + np.array(ranges, dtype=np.float64)
+        # Values are clamped to these ends, shape (2, cells).
+        ends = np.array([[low], [top]])
+        if None not in selected:
+            ranges = np.array(selected, dtype=np.float64)
+            width = np.diff(ranges).ravel() / cells.top
+            by_range = [self.losses.range_bias(at, *each) for at, each in enumerate(selected)]
+            bias = self._bias(name, width) + np.array(by_range, dtype=np.float64)
             bias = np.minimum(bias, 1)
-        joint = cells.joint and name == "variance"
-        miss = (1 - cells.confidence) / (2 if joint else 1)
-        far = noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian)
+            # If everybody is clipped to the selected range, sums are clamped to it.
+            if not cells.widened and cells.name not in ("akmv", "user_clipped"):
+                ends = (low + length * ranges / cells.top).T
         scale = self._scale(name) * width
-        exact = scale * np.array([each * 2.0**-cells.lattice_bits for each in steps])
-        lowest = exact - far * scale
-        highest = exact + far * scale
-        size = 1 + np.abs(exact)
-        if joint:
-            exact, lowest, highest, size = self._variance(exact, far)
-        digits = 1e-14 * (abs(low) + length * size)
-        true = low + length * exact
-        inside = np.broadcast_to([low, low + length], (cells.size, 2))
-        # If everybody is clipped to the selected range, sums are clamped to it.
-        if selected and not cells.widened and cells.name not in ("akmv", "user_clipped"):
-            inside = low + length * np.array(ends, dtype=np.float64) / cells.top
-        values = np.array([true, np.clip(true, *inside.T)])
+        number = scale * np.array([each * 2.0**-cells.lattice_bits for each in steps])
+        if cells.joint and name == "variance":
+            # Mean and variance may each miss with half of the probability.
+            found = self._variance(number, self._far((1 - cells.confidence) / 2))
+        else:
+            far = self._far(1 - cells.confidence) * scale
+            found = _Estimate(number, number - far, number + far, 1 + np.abs(number))
+        digits = 1e-14 * (abs(low) + length * found.size)
+        true = low + length * found.value
         stated = np.array([unclamped, value], dtype=np.float64)
-        yield from cells_differ(name, stated, values, 0.0, digits)
-        span = low + length * np.array([lowest - bias, highest + bias])
-        top = low + length
+        yield from cells_differ(name, stated, np.array([true, np.clip(true, *ends)]), 0.0, digits)
+        span = low + length * np.array([found.low - bias, found.high + bias])
         outside = (span[0] > top) | (span[1] < low)
+        # An interval outside of the range says nothing, and becomes the whole range.
         span = np.where(outside, [[low], [top]], np.clip(span, low, top))
+        # No interval is without the stated value.
         span = np.array([np.minimum(span[0], stated[1]), np.maximum(span[1], stated[1])])
-        slack = 1e-6 * length * (bias + (highest - lowest) / 2) + digits
+        slack = 1e-6 * length * (bias + (found.high - found.low) / 2) + digits
         given = np.array(interval, dtype=np.float64).T
         yield from cells_differ(f"interval of {name}", given, span, 0.0, slack)
 
-    def _variance(self, second: Array, far: float) -> tuple[Array, Array, Array, Array]:
-        """Returns variances, both ends of intervals without bias, and the size of their terms."""
+    def _far(self, miss: float) -> float:
+        """Returns how many scales noise exceeds with probability `miss`."""
+        cells = self.cells
+        return noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian)
+
+    def _variance(self, second: Array, far: float) -> "_Estimate":
+        """Returns variances from the numbers of second moments, with noise of `far` scales."""
         cells = self.cells
         middle = self._bounding_bias("variance")[1]
         scale = self._scale("mean")
@@ -160,13 +181,15 @@ class CellValues:
         lowest = second - moved - 4 * farthest + middle
         highest = second + moved - 4 * nearest + middle
         size = 1 + np.abs(second) + 4 * centre**2 + 8 * scale**2
-        return exact, lowest, highest, size
+        return _Estimate(exact, lowest, highest, size)
 
     def _not_proved(self) -> Iterator[str]:
         """Yields lower bounds and gaps to the best plan that are not proved."""
         cells = self.cells
-        true: Any = [] if cells.gaussian else np.concatenate([*map(self._least, cells.statistics)])
-        yield from differs("lower bounds", cells.lower_bound or [], true, 1e-9)
+        bounds: Any = []
+        if not cells.gaussian:
+            bounds = np.concatenate([*map(self._lower_bounds, cells.statistics)])
+        yield from differs("lower bounds", cells.lower_bound or [], bounds, 1e-9)
         balanced = "balanced" in (cells.method, cells.settings.get("noise"))
         if cells.dual is None or cells.gap is None:
             if cells.gap is not None or cells.dual is not None or balanced:
@@ -176,7 +199,7 @@ class CellValues:
         elif cells.gap < 0 or not self._optimal_holds(cells.dual, cells.gap):
             yield f"a gap of {cells.gap:.9g} to the best plan is not proved"
 
-    def _least(self, name: str) -> Array:
+    def _lower_bounds(self, name: str) -> Array:
         """Returns lower bounds with Laplace noise (docs/theory/cells.md#limits-of-means)."""
         cells = self.cells
         length = float(cells.ranges[name][1])
@@ -200,11 +223,13 @@ class CellValues:
         members = np.bincount(cell, minlength=cells.size)
         end = np.cumsum(members)
         total = np.add.reduceat(count, end - members)
-        # Users with at least as many records lose what they have above the threshold.
-        above = np.cumsum(total)[cell] - np.cumsum(count) + count
-        lost = above - count * (end[cell] - np.arange(len(cell)))
-        found = cut[cell] * lost + count / epsilon[cell]
-        least = np.minimum(np.minimum.reduceat(found, end - members) / total, cut)
+        # Each count is tried as the threshold: users with as many records or more lose what they
+        # have above it.
+        heavier_records = np.cumsum(total)[cell] - np.cumsum(count) + count
+        heavier_users = end[cell] - np.arange(len(cell))
+        lost = heavier_records - count * heavier_users
+        error = cut[cell] * lost + count / epsilon[cell]
+        least = np.minimum(np.minimum.reduceat(error, end - members) / total, cut)
         return np.where(epsilon > 0, least, cut)
 
     def _balanced(self, dual: Array) -> float:
@@ -212,8 +237,8 @@ class CellValues:
         cells = self.cells
         power = 2 if cells.gaussian else 1
         pairs, kind = self.losses.kinds
-        moves = [self.losses.moves(at, moved) for at, moved in pairs]
-        cost = np.array([sum(float(each) ** power for each in one) for one in moves])
+        moves_of_pairs = [self.losses.moves(at, moved) for at, moved in pairs]
+        cost = np.array([sum(float(each) ** power for each in moves) for moves in moves_of_pairs])
         per_cell = np.bincount(cells.cell, dual[cells.user] * cost[kind], cells.size)
         spent = 2 * self.losses.largest if cells.gaussian else cells.epsilon
         weight = np.array(cells.weight)
@@ -227,38 +252,46 @@ class CellValues:
         """
         cells = self.cells
         targets = np.array(cells.targets)
-        total = 0.0
+        total_cost = 0.0
         names = cells.statistics
         errors = sum(self._bounding_bias(name)[0] + self._mean_noise(name) for name in names)
         allowed = (errors / targets).max() / (1 + gap) * (1 - 1e-9) * targets
-        linear = sum(name != "variance" for name in names)
-        varies = "variance" in names
-
-        def bias(missing: float) -> float:
-            moved = min(missing, 0.5)
-            return linear * missing / 2 + 2 * moved * (1 - moved) * varies
-
         for members, error in zip(cells.members, allowed.tolist(), strict=True):
             counts = cells.count[members]
             price = dual[cells.user[members]]
             share = counts / counts.sum()
             order = np.argsort(price)
-            low = 0.0
-            missing = 1.0
-            for _ in range(80):
-                middle = (low + missing) / 2
-                if bias(middle) <= error:
-                    low = middle
-                else:
-                    missing = middle
-            slope = bias(missing) / max(missing, 1e-12)
+            missing = self._most_missing(error)
+            # The bias by any smaller missing mass is at least this slope times that mass.
+            slope = self._bias_of_missing(missing) / max(missing, 1e-12)
             if error < slope:
                 # With users v of a cell, its cost is at least c (sum dual v)/(E - a + a sum v),
                 # where E is `error` and a is `slope`; it is least with the cheapest users.
                 capacity = error - slope + slope * np.cumsum(share[order])
                 paid = self._cost(float(share.max()), missing) * np.cumsum((price * share)[order])
-                total += float((paid[capacity > 0] / capacity[capacity > 0]).min())
-        return bool(total / dual.sum() >= float(cells.epsilon - self.losses.once) * (1 - 1e-9))
+                total_cost += float((paid[capacity > 0] / capacity[capacity > 0]).min())
+        # Dual variables divided by their sum prove that some user loses at least this cost.
+        least = total_cost / dual.sum()
+        return bool(least >= float(cells.epsilon - self.losses.once) * (1 - 1e-9))
+
+    def _bias_of_missing(self, missing: float) -> float:
+        """Returns the bias of all statistics together if a cell lacks this part of its mass."""
+        names = self.cells.statistics
+        linear = sum(name != "variance" for name in names)
+        moved = min(missing, 0.5)
+        return linear * missing / 2 + 2 * moved * (1 - moved) * ("variance" in names)
+
+    def _most_missing(self, error: float) -> float:
+        """Returns the largest missing mass whose bias is at most an error, by halving."""
+        low = 0.0
+        high = 1.0
+        for _ in range(80):
+            middle = (low + high) / 2
+            if self._bias_of_missing(middle) <= error:
+                low = middle
+            else:
+                high = middle
+        return high
 
     def _cost(self, heaviest: float, missing: float) -> float:
         """Returns the cost of a cell: the least loss of a user of weight 1 at a unit of noise.
@@ -271,12 +304,15 @@ class CellValues:
             return float(linear**2)
         mass = np.asarray(1 - missing)
         direct = (linear + math.sqrt(1 + _steeper(np.minimum(heaviest, mass), mass))) ** 2
+        if "mean" not in names:
+            return direct
+        # Mean and second moment together may cost less than mean and variance.
         joint = (linear - 1 + math.sqrt(_JOINT_COST)) ** 2
-        return min(direct, joint) if "mean" in names else direct
+        return min(direct, joint)
 
 
 def _steeper(part: Array, mass: Array) -> Array:
-    """Returns what other users add to the move of a variance by a share, divided by the share."""
+    """Returns what other users add to the move of a variance by a user, divided by its part."""
     others = mass - part
     more = (others**2 / (1 - part) - np.maximum(others - part, 0.0) ** 2) / part
     return np.where((part > 0) & (part < 1), np.maximum(more, 0.0), 0.0)

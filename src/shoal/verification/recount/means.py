@@ -6,7 +6,7 @@ The worst laws of values have two points.
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc
@@ -29,19 +29,17 @@ _PARTS = np.arange(1, 201) / 600
 def differences(mean: Release) -> Iterator[str]:
     """Yields what does not follow from the choice and the drawn integers."""
     recounted = _Mean(mean)
-    for name, true, stated, digits in zip(
-        ("epsilon", "delta"), recounted.loss(), (mean.epsilon, mean.delta), (9, 11), strict=True
-    ):
-        if not true <= stated <= true * (1 + Fraction(1, 10**digits)):
-            yield f"{name} is {float(true):.12g}, not {float(stated):.12g}"
+    epsilon, delta = recounted.loss()
+    yield from _loss("epsilon", epsilon, mean.epsilon, 9)
+    yield from _loss("delta", delta, mean.delta, 11)
     if recounted.coarse:
         yield from recounted.symmetric_errors()
     else:
         yield from recounted.clipped_errors()
     bias = mean.bias_bound
-    confidence = mean.confidence
-    certified = bias + mean.standard_error / math.sqrt(1 - confidence)
-    expected = half = certified
+    # By Chebyshev's inequality.
+    certified = bias + mean.standard_error / math.sqrt(1 - mean.confidence)
+    expected = certified
     if recounted.squares:
         variance = recounted.heavy * (Fraction(recounted.size) / recounted.scale) ** 2
         expected = bias + recounted.normal(float(variance / recounted.total**2), 0.0)
@@ -50,22 +48,41 @@ def differences(mean: Release) -> Iterator[str]:
     yield from differs("errors, scale and half width", claims, bounds, _CLOSE)
     if mean.steps is None:
         results = mean.value, mean.interval, mean.certified_interval, mean.guess, mean.squares
+        # Only a mean with a coarse guess may have no estimate, if there was no guess.
         if any(each is not None for each in results) or not recounted.coarse:
             yield "the manifest has results but no estimate"
         return
     moved = Fraction(mean.steps, recounted.steps * recounted.total) * recounted.tick
     value = recounted.centre(drawn=True) + moved
-    if recounted.squares:
-        half = bias + recounted.normal(*recounted.variance_about(value))
     yield from differs("value", mean.value, float(value), 0.0)
-    for stated, each in ((mean.interval, half), (mean.certified_interval, certified)):
-        slack = _CLOSE * each + 1e-15 * abs(mean.value)
-        ends = mean.value - each, mean.value + each
+    half_width = certified
+    if recounted.squares:
+        half_width = bias + recounted.normal(*recounted.variance_about(value))
+    for stated, half in ((mean.interval, half_width), (mean.certified_interval, certified)):
+        slack = _CLOSE * half + 1e-15 * abs(mean.value)
+        ends = mean.value - half, mean.value + half
         yield from differs("an interval", stated, ends, 0.0, slack)
 
 
+def _loss(name: str, true: Fraction, stated: Fraction, digits: int) -> Iterator[str]:
+    """Yields a sentence unless a stated loss is the true one, or above it after these digits."""
+    if not true <= stated <= true * (1 + Fraction(1, 10**digits)):
+        yield f"{name} is {float(true):.12g}, not {float(stated):.12g}"
+
+
+class _Guess(NamedTuple):
+    """By how much a guess is off but in rare cases, and what these add to the mean square error."""
+
+    off: float
+    rare: float
+
+
 class _Mean:
-    """A mean with the weights of its last users, whose values are -reach to reach whole units."""
+    """A mean with the weights of its last users, whose values are -reach to reach whole units.
+
+    `total` and `heavy` are the sums of weights and of squared weights. With a coarse guess, the
+    first users were asked for it, and only the others, the last users, are averaged.
+    """
 
     def __init__(self, mean: Release) -> None:
         self.mean = mean
@@ -80,20 +97,22 @@ class _Mean:
         last = choice.get("last", choice)
         self.steps = last["noise"]["per_unit"]
         self.bits = last["noise"]["bits"]
+        # The smallest moment bounds the standard deviation of values.
         self.size: float = min(size for _, size in mean.moments)
         if self.coarse:
             self.bin = Fraction(2) ** self.coarse["exponent"]
-            parts = 1
+            units_per_tick = 1
             self.tick = self.bin / 2 ** last["shift"]
             self.reach = last["half"]
         else:
+            # The middle of the grid may lie between two ticks: so units are half ticks.
             self.grid: Document = choice["grid"]
-            parts = 2
+            units_per_tick = 2
             self.tick = Fraction(2) ** self.grid["exponent"]
             self.reach = self.grid["high"] - self.grid["low"]
-        self.unit = self.tick / parts
+        self.unit = self.tick / units_per_tick
         # The loss of a user of weight 1 by each unit.
-        self.price = Fraction(self.steps, 2**self.bits * parts)
+        self.price = Fraction(self.steps, 2**self.bits * units_per_tick)
         # The scale of the noise of the mean.
         self.scale = self.unit / self.price / self.total
         self.noise_variance = noise.laplace_variance(self.bits) * float(self.scale) ** 2
@@ -109,7 +128,8 @@ class _Mean:
         # to epsilon.
         delta = 2 * noise.laplace_tail(above, self.coarse["bits"])
         first = Fraction(2 * self.coarse["per_user"], 2 ** self.coarse["bits"]) + delta
-        if (middle := self.mean.choice["middle"]) is not None:
+        middle = self.mean.choice["middle"]
+        if middle is not None:
             sums = middle["noise"]
             first += Fraction(2 * middle["half"] * sums["per_unit"], 2 ** sums["bits"])
         return max(first, last), delta
@@ -122,25 +142,26 @@ class _Mean:
         by_sum: Fraction = 2 * reach * weight * price
         if not squares:
             return by_sum
-        # A move by d units costs weight d price in the sum, and weight^2 d (2 reach - d)/step + 1
-        # steps of noise in the squares. `move` is the d that costs most.
+        # A value that moves by `move` units costs weight move price in the sum, and weight^2 move
+        # (2 reach - move)/step + 1 steps of noise in the squares. This is the move that costs most.
         scale = 2 ** squares["bits"]
         step = squares["step"]
         move = reach + price * scale * step / (2 * weight)
         move = min(max(move, Fraction(1)), Fraction(2 * reach - 1))
-        square = Fraction(weight**2, step) * move * (2 * reach - move) + 1
-        both: Fraction = weight * move * price + square / scale
-        return max(by_sum, both)
+        in_squares = Fraction(weight**2, step) * move * (2 * reach - move) + 1
+        by_both: Fraction = weight * move * price + in_squares / scale
+        return max(by_sum, by_both)
 
     def centre(self, *, drawn: bool) -> Fraction:
-        """Returns the middle of squares, or the value from which the drawn sum is counted."""
+        """Returns the value from which the `drawn` sum is counted, or else that of the squares."""
         if self.coarse:
             bins, offset = self.mean.guess
-            found = (bins + Fraction(2 * offset + 1, 2**61) - Fraction(1, 2)) * self.bin
-        else:
-            both = self.grid["low"] + self.grid["high"]
-            found = (both // 2 if drawn else Fraction(both, 2)) * self.tick
-        return Fraction(found)
+            # The middle of a bin; the offset is in parts of 2^-60 of a bin.
+            return Fraction((bins + Fraction(2 * offset + 1, 2**61) - Fraction(1, 2)) * self.bin)
+        ends = self.grid["low"] + self.grid["high"]
+        # The sum is counted from a tick, squares from the middle, which may lie between two ticks.
+        ticks = ends // 2 if drawn else Fraction(ends, 2)
+        return Fraction(ticks * self.tick)
 
     def variance_about(self, value: Fraction) -> tuple[float, float]:
         """Returns the variance, by the squares, and how far the mean is from their middle.
@@ -152,7 +173,10 @@ class _Mean:
         return float((total - self.heavy * (moved**2 - 2)) / self.free), float(moved)
 
     def normal(self, variance: float, moved: float) -> float:
-        """Returns half a normal interval without bias (docs/theory/means.md#a-normal-interval)."""
+        """Returns half a normal interval without bias, for what `variance_about` returns.
+
+        Source: docs/theory/means.md#a-normal-interval.
+        """
         part = self.heavy / self.free
         step = self.squares["step"] * 2 ** self.squares["bits"]
         of_squares = float(step * (self.unit / self.scale) ** 2 / self.free)
@@ -166,7 +190,10 @@ class _Mean:
         size = self.size
         tick = float(self.tick)
         below = Fraction(low) - self.grid["low"] * self.tick
-        margin = float(min(below, self.grid["high"] * self.tick - Fraction(high)))
+        above = self.grid["high"] * self.tick - Fraction(high)
+        # The mean is at least this far from both ends of the grid, to which values are clipped.
+        margin = float(min(below, above))
+        # The bias is at most this, for any law with this standard deviation.
         worst = size * size / (math.hypot(margin, size) + margin) / 2
         for order, moment in self.mean.moments:
             # A law has the value y with probability (moment/y)^order; the worst y of a grid is
@@ -184,18 +211,19 @@ class _Mean:
 
     def symmetric_errors(self) -> Iterator[str]:
         """Yields errors that are smaller than by exact binomial tails and two-point laws."""
-        far, fail = self._failures()
+        bad_guess, no_guess = self._failures()
         bin_width = float(self.bin)
         tick = float(self.tick)
-        further = 0.0
         half = self.reach * tick
-        errors = [(1.5 * bin_width, 0.0)]
+        # A good guess is off by one bin and a half at most, unless a middle guess refines it.
+        guesses = [_Guess(1.5 * bin_width, 0.0)]
+        moves = 0.0
         if self.mean.choice["middle"] is not None:
-            errors, further = self._middle(half + tick)
-        good = min((self._good(half, off) + tick / 2) ** 2 + rare for off, rare in errors)
-        bad = far * (self.size + bin_width + further + half + tick) ** 2
-        error = math.sqrt((good + self.noise_variance + bad) / (1 - fail))
-        for name, least in (("standard_error", error), ("failure_bound", fail)):
+            guesses, moves = self._middle(half + tick)
+        good = min((self._good(half, each.off) + tick / 2) ** 2 + each.rare for each in guesses)
+        bad = bad_guess * (self.size + bin_width + moves + half + tick) ** 2
+        error = math.sqrt((good + self.noise_variance + bad) / (1 - no_guess))
+        for name, least in (("standard_error", error), ("failure_bound", no_guess)):
             stated = getattr(self.mean, name)
             if not stated >= least * (1 - _CLOSE):
                 yield f"{name} is at least {least:.12g}, not {stated:.12g}"
@@ -225,48 +253,51 @@ class _Mean:
         Both are the smallest bounds over the numbers of far users that are tried.
         """
         n = self.first
-        worth = self.coarse["per_user"]
+        per_user = self.coarse["per_user"]
         scale = 2.0 ** self.coarse["bits"]
+        # So many of the first users may be further than half a bin from the mean.
         far = np.unique(np.maximum(np.floor(_PARTS * n), 1))
-        many = _tail(n - 1, far, float(self._chance(float(self.bin) / 2)))
+        more_far = _tail(n - 1, far, float(self._chance(float(self.bin) / 2)))
+        # A window of far users alone wins if noise makes up for the lead of the others' window.
         lead = n - 2 * far
         q = math.exp(-1 / scale)
         gap = -math.expm1(-1 / scale)
-        steps = worth * np.maximum(lead, 0)
+        steps = per_user * np.maximum(lead, 0)
         # P[Z - Z' >= d]: the sum of ((1-q)/(1+q))^2 q^k (k + (1+q^2)/(1-q^2)) from d on.
         terms = (gap * steps + (1 + q + 2 * q * q) / (1 + q)) / (1 + q) ** 2
-        wins = np.where(lead > 0, np.exp(-steps / scale) * terms, 1.0)
-        short = worth * (n - far) - float(self.coarse["threshold"]) + 1
-        low = np.where(short >= 0, np.exp(-np.maximum(short, 0) / scale) / (1 + q), 1.0)
-        return n * min(1.0, float((2 * wins + many).min())), min(1.0, float((low + many).min()))
+        wrong_wins = np.where(lead > 0, np.exp(-steps / scale) * terms, 1.0)
+        # There is no guess if noise takes the others' window below the threshold.
+        margin = per_user * (n - far) - float(self.coarse["threshold"]) + 1
+        too_low = np.where(margin >= 0, np.exp(-np.maximum(margin, 0) / scale) / (1 + q), 1.0)
+        bad = min(1.0, float((2 * wrong_wins + more_far).min()))
+        return n * bad, min(1.0, float((too_low + more_far).min()))
 
-    def _middle(self, last: float) -> tuple[list[tuple[float, float]], float]:
-        """Returns by how much the middle guess may be off, and by how much it moves at most.
+    def _middle(self, last: float) -> tuple[list[_Guess], float]:
+        """Returns the errors of the middle guess, and by how much it moves at most.
 
-        The first is a list with a pair for each probability of rare cases: by how much the guess is
-        off in all other cases, and what rare cases add to the mean square error.
+        There is one error for each probability of rare cases that is tried.
         """
         n = self.first
         middle = self.mean.choice["middle"]
-        one = float(self.bin)
-        first = 1.5 * one
-        tick = one / 2 ** middle["shift"]
+        bin_width = float(self.bin)
+        first = 1.5 * bin_width
+        tick = bin_width / 2 ** middle["shift"]
         scale = 2.0 ** middle["noise"]["bits"] / middle["noise"]["per_unit"] * tick / n
         half = middle["half"] * tick
-        log = np.log(2 / _RARE)
         inside = half - first
         moves = half + tick + math.sqrt(2) * scale
         if inside <= 0:
-            return [(math.inf, 0.0)], moves
+            return [_Guess(math.inf, 0.0)], moves
         # Clipped values of two signs obey Bernstein's inequality; the number of far ones is
         # binomial.
-        mean = log * inside / 3 + np.sqrt((log * inside / 3) ** 2 + 2 * n * log * self.size**2)
+        log = np.log(2 / _RARE)
+        total = log * inside / 3 + np.sqrt((log * inside / 3) ** 2 + 2 * n * log * self.size**2)
         far = _most_far(n, float(self._chance(inside)))
-        off = (mean + 2 * first * far) / n + scale * log + tick
+        off = (total + 2 * first * far) / n + scale * log + tick
         start = first + half + tick + last
         beyond = (start + scale * log + scale) ** 2 + scale**2
         rare = _RARE * (2 * (start + math.sqrt(2) * scale) ** 2 + beyond)
-        return list(zip(off.tolist(), rare.tolist(), strict=True)), moves
+        return list(map(_Guess, off.tolist(), rare.tolist())), moves
 
 
 def _tail(n: int, least: Array, chance: float) -> Array:

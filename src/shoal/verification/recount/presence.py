@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -18,13 +18,15 @@ from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
 _TOTALS = ("users", "records", "sum")
-# Ends of intervals are multiples of this part of what a statistic can be.
+# What a statistic can be is divided into this many steps, whose ends are the ends of intervals.
 _STEPS = 100
-# Quantiles of noise that differ by less are the same.
+# Quantiles of noise that differ by less than this part are the same.
 _SAME = 1e-6
-# Epsilon times users below which there are few users, and the least number of cells that differ.
+# Below this product of epsilon and the number of users there are few users.
 _FEW_USERS = 200
+# Fewer cells do not show by how much cells differ.
 _FEW_CELLS = 3
+# Stated numbers may differ by this part.
 _CLOSE = 1e-8
 
 
@@ -40,6 +42,7 @@ def differences(release: Release) -> Iterator[str]:
         stated = [float(release.caps[name][each]) for each in cap]
         yield from differs(f"the cap of {name}", stated, [*cap.values()], _CLOSE)
     if release.cells is None and release.sizes:
+        # Each user has one size in the second look, which tells more than the number that was said.
         block = next(iter(release.sizes))
         users = sum(release.sizes[block]) / release.rounds["sizes"]["blocks"][block]
     few = float(Fraction(release.asked)) * users < _FEW_USERS
@@ -56,7 +59,10 @@ def differences(release: Release) -> Iterator[str]:
 
 
 def _loss(release: Release) -> Iterator[str]:
-    """Yields a sentence unless what was asked is stated, and units over noise add up to it."""
+    """Yields a sentence unless the loss of all rounds is the stated one, and that was asked for.
+
+    A round costs the units of a user in its blocks, divided by the scale of its noise.
+    """
     loss = Fraction(0)
     for each in release.rounds.values():
         loss += Fraction(sum(each["blocks"].values()), 2 ** each["bits"])
@@ -68,34 +74,34 @@ def _loss(release: Release) -> Iterator[str]:
 
 
 def _row_differs(name: str, stated: Document, found: Document) -> Iterator[str]:
-    """Yields what of one statistic of all cells does not follow."""
+    """Yields a sentence for each entry of one statistic that differs from the one found again."""
     if (stated["statistic"], stated["status"]) != (name, found.pop("status")):
         yield f"name or status of {name} does not follow"
     slack = 1e-9 * (1 + float(np.nanmax(np.abs(found["value"]), initial=0.0)))
     ends = found.pop("ends", None)
-    for each, true in found.items():
-        given = np.array(stated[each], dtype=np.float64)
-        yield from differs(f"{each} of {name}", given, true, _CLOSE, slack)
+    for entry, true in found.items():
+        given = np.array(stated[entry], dtype=np.float64)
+        yield from differs(f"{entry} of {name}", given, true, _CLOSE, slack)
     if ends is not None:
-        yield from _between(name, stated, ends, slack)
+        yield from _outside(name, stated, ends, slack)
 
 
-def _between(name: str, stated: Document, ends: Any, slack: float) -> Iterator[str]:
+def _outside(name: str, stated: Document, ends: "_Ends", slack: float) -> Iterator[str]:
     """Yields a sentence if an interval is not one of those that rounding of quantiles allows."""
-    for each, (least, most) in zip(("low", "high"), ends, strict=True):
-        given = np.array(stated[each], dtype=np.float64)
+    for entry, (least, most) in zip(("low", "high"), ends, strict=True):
+        given = np.array(stated[entry], dtype=np.float64)
         if not ((least - slack <= given) & (given <= most + slack)).all():
-            yield f"{each} of {name} does not follow from the parts"
+            yield f"{entry} of {name} does not follow from the parts"
 
 
 def _scale(release: Release, draw: str, block: str) -> float:
-    """The noise of a block in users."""
+    """Returns the noise scale of a block of numbers, in users."""
     found = release.rounds[draw]
     return float(2.0 ** found["bits"] / found["blocks"][block])
 
 
 def _users(release: Release) -> float:
-    """About how many users there are: what the first look heard, or what was said."""
+    """Returns about how many users there are, by the first look, or else as the request says."""
     if release.cells is None:
         return float(release.guess)
     units = sum(release.rounds["cells"]["blocks"].values())
@@ -103,7 +109,7 @@ def _users(release: Release) -> float:
 
 
 def _caps(release: Release) -> dict[str, Document]:
-    """What a user counts for in each block, from the sizes that the second look saw."""
+    """Returns what a user counts for in each block, from the sizes that the second look saw."""
     found = {}
     for block in release.rounds["answers"]["blocks"]:
         if block == "tails":
@@ -113,63 +119,90 @@ def _caps(release: Release) -> dict[str, Document]:
         else:
             given = None if block == "users" else release.records_per_user
             cap = _cap(float(release.size if given is None else given), hull=given is None)
-        if block == "users":
-            free = release.size <= 5 or not cap["known"]
-            if free or release.size + 2 <= 3 * max(cap["size"], 2.0):
-                cap = _cap(float(release.size), hull=True)
+        if block == "users" and _without_cap(cap, release.size):
+            cap = _cap(float(release.size), hull=True)
         found[block] = cap
     return found
 
 
+def _without_cap(cap: Document, cells: int) -> bool:
+    """Whether users are counted better without a cap, whose noise grows with the cells."""
+    return cells <= 5 or not cap["known"] or cells + 2 <= 3 * max(cap["size"], 2.0)
+
+
 def _cap(size: float, **more: Any) -> Document:
+    """Returns a cap with the entries of a manifest, whose meaning `presence.look.Cap` says."""
     plain = {"size": size, "up": 1.0, "moved": 0.0, "users": 0.0, "known": True, "hull": False}
     return plain | more
 
 
 def _cap_of(release: Release, block: str) -> Document:
-    """The cap with the least noise and loss (docs/theory/private-counts.md#caps-and-priorities)."""
+    """Returns the cap with the least noise and loss.
+
+    Source: docs/theory/private-counts.md#caps-and-priorities.
+    """
+    # Powers of two: the lowest and the highest upper end of sizes, which rise by half octaves.
     octaves = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
     first, last = octaves.get(block, (0, math.log2(max(release.size, 2))))
     scale = _scale(release, "sizes", block)
+    # The users of each size, with noise of this scale.
     seen = [each / release.rounds["sizes"]["blocks"][block] for each in release.sizes[block]]
     ends = [2.0 ** (first + at / 2) for at in range(len(seen))]
     if first + (len(seen) - 1) / 2 > last + 0.5:
         raise ValueError
-    top = seen.index(max(seen))
-    low = high = top
-    while low > 0 and sum(seen[max(low - 2, 0) : low]) > 2 * scale:
-        low -= 1
-    while high < len(seen) - 1 and sum(seen[high + 1 : high + 3]) > 2 * scale:
-        high += 1
-    if seen[top] < 6 * scale or sum(seen[low : high + 1]) < 0.6 * sum(seen):
+    bulk = _bulk(seen, scale)
+    in_bulk = sum(seen[at] for at in bulk)
+    if max(seen) < 6 * scale or in_bulk < 0.6 * sum(seen):
+        # The look says nothing that noise could not say.
         return _cap(ends[0], moved=0.5, known=False)
-    # What may be noise decides no cap, but how far a total can be trusted.
-    bins, possible = (
-        {
-            max(end / 2**0.25, ends[0]): max(number, 0.0)
-            for at, (end, number) in enumerate(zip(ends, seen, strict=True))
-            if low <= at <= high or number > scales * scale
+
+    def users_by_size(scales: float) -> dict[float, float]:
+        """Returns the users of the bulk, and of each size seen above so many noise scales."""
+        return {
+            max(end / 2**0.25, ends[0]): max(users, 0.0)
+            for at, (end, users) in enumerate(zip(ends, seen, strict=True))
+            if at in bulk or users > scales * scale
         }
-        for scales in (10, 6)
-    )
-    whole = sum(size * many for size, many in bins.items())
+
+    # Sizes that may be noise decide no cap, but how far a total can be trusted.
+    certain = users_by_size(10)
+    possible = users_by_size(6)
+    whole = _total_under(math.inf, certain)
+    under = [_total_under(end, certain) for end in ends]
     lost = 0.1 if block == "values" else 0.5
     answers = _scale(release, "answers", block)
-    under = [sum(min(size, end) * many for size, many in bins.items()) for end in ends]
     costs = [
         release.size * end * answers + lost * (whole - kept)
         for end, kept in zip(ends, under, strict=True)
     ]
     at = costs.index(min(costs))
-    end = ends[at]
-    all_of_it = sum(size * many for size, many in possible.items())
-    cut = sum(min(size, end) * many for size, many in possible.items())
+    cap = ends[at]
+    uncut = _total_under(math.inf, possible)
+    cut = _total_under(cap, possible)
+    # By the cap, sizes below it get a larger part of the total, and sizes above it a smaller one.
     moved = sum(
-        max(many * size / all_of_it - many * min(size, end) / cut, 0.0)
-        for size, many in possible.items()
+        max(users * size / uncut - users * min(size, cap) / cut, 0.0)
+        for size, users in possible.items()
     )
-    moved += 4 * scale * end / whole
-    return _cap(end, up=min(whole / under[at], 2.0), moved=min(moved, 0.5), users=under[at] / end)
+    # Noise may hide users as heavy as four caps.
+    moved += 4 * scale * cap / whole
+    return _cap(cap, up=min(whole / under[at], 2.0), moved=min(moved, 0.5), users=under[at] / cap)
+
+
+def _bulk(seen: list[float], scale: float) -> range:
+    """Returns the places of the most frequent size and of those beside it that are no noise."""
+    low = high = seen.index(max(seen))
+    # Sizes are added as long as the next two together have more users than two noise scales.
+    while low > 0 and sum(seen[max(low - 2, 0) : low]) > 2 * scale:
+        low -= 1
+    while high < len(seen) - 1 and sum(seen[high + 1 : high + 3]) > 2 * scale:
+        high += 1
+    return range(low, high + 1)
+
+
+def _total_under(cap: float, users_by_size: dict[float, float]) -> float:
+    """Returns what all users have together if each counts for the cap at most."""
+    return sum(min(size, cap) * users for size, users in users_by_size.items())
 
 
 def _rows(
@@ -194,7 +227,7 @@ def _rows(
 
 
 def _limits(name: str) -> tuple[float, float]:
-    """The limits of a share; of another statistic nothing that is looked at."""
+    """Returns the limits of a share by its name; those of other statistics are not used."""
     numbers = [float(each) for each in re.findall(r"[-+.\d]+(?:[eE][-+]?\d+)?", name)]
     if name.startswith("share_above"):
         return numbers[0], math.inf
@@ -206,36 +239,41 @@ def _limits(name: str) -> tuple[float, float]:
 
 
 def _total(release: Release, name: str, cap: Document, *, few: bool) -> Document:
-    """A total of all cells, its interval and its status."""
+    """Returns the value of a total in each cell, its interval and its status."""
     answers = release.rounds["answers"]["blocks"]
     unit = release.bounds[1] if name == "sum" else 1.0
+    # A user with the whole cap counts as much as this, in the unit of the total.
     size = unit if cap["hull"] else cap["size"] * cap["up"] * unit
     number = np.array(release.answers[name], dtype=np.float64) / answers[name] * size
+    positive = np.maximum(number, 0.0)
     scale = _scale(release, "answers", name) * size
     cells = release.size
+    # Laplace noise, and what the cap may move besides.
     variance = 2 * scale**2
-    off = min(cap["up"] - 1 + cap["moved"], 1.0) * np.maximum(number, 0.0)
     half = scale * math.log(1 / (1 - release.confidence))
+    off = min(cap["up"] - 1 + cap["moved"], 1.0) * positive
     if cap["hull"]:
         variance = scale**2 * (cells + 2) * (cells + 3) / 6
         half = scale * _hull_quantile(cells, 1 - release.confidence)
         off = np.zeros(cells)
     middle = 0.0 if cells < _FEW_CELLS else float(np.mean(number))
+    # The variance between cells, as far as noise does not explain it.
     between = max(float(np.mean((number - middle) ** 2)) - variance, 0.0)
-    status = "too noisy" if variance > between else "reliable"
-    if cap["moved"] > 1 / 4:
+    is_noisy = variance > between
+    few_dominate = cap["moved"] > 1 / 4
+    status = "too noisy" if is_noisy else "reliable"
+    if few_dominate:
         status = "few users dominate"
     looked = name in release.sizes and not cap["hull"]
     if not cap["known"] or (few and looked):
         status = "few users"
-    value = np.maximum(number, 0.0)
-    # What was seen of few users decides only what is said of it.
-    noisy = cap["known"] and cap["moved"] <= 1 / 4 and variance > between
-    if noisy and cells >= _FEW_CELLS:
+    value = positive
+    # Whether there are few users decides the status alone, and no value.
+    if cap["known"] and not few_dominate and is_noisy and cells >= _FEW_CELLS:
         middle = max(middle, 0.0)
         value = np.maximum(middle + (number - middle) * between / (between + variance), 0.0)
-    low = np.maximum(np.maximum(number, 0.0) - half - off, 0.0)
-    high = np.maximum(number, 0.0) + half + off
+    low = np.maximum(positive - half - off, 0.0)
+    high = positive + half + off
     if name in ("users", "records"):
         low, value, high = np.floor(low), np.rint(value), np.ceil(high)
     if not cap["known"]:
@@ -250,7 +288,10 @@ def _total(release: Release, name: str, cap: Document, *, few: bool) -> Document
 
 
 def _hull_quantile(cells: int, miss: float) -> float:
-    """The size in scales of what the noise of one cell exceeds with this chance."""
+    """Returns how many scales the noise of one cell without a cap exceeds with probability `miss`.
+
+    Source: docs/theory/private-counts.md#counts-without-a-cap.
+    """
 
     def tail(size: float) -> float:
         inner = mpmath.gammainc(cells - 1, size, regularized=True) if cells > 1 else 0
@@ -264,21 +305,46 @@ def _hull_quantile(cells: int, miss: float) -> float:
     return float(brentq(tail, 1e-9, 50.0 * (cells + 5), xtol=1e-11))
 
 
+class _Ends(NamedTuple):
+    """Both ends of intervals: of each, the least and the largest that quantiles of noise allow."""
+
+    low: list[Array]
+    high: list[Array]
+
+
+class _Tails(NamedTuple):
+    """What values below and above the range mean for means.
+
+    `shift` is what they add to each mean, `reach` by how much intervals reach further down and up.
+    """
+
+    shift: Array
+    reach: Array
+    is_range_wrong: bool
+
+
 class _Values:
-    """Parts of cells at the knots of the range that was selected."""
+    """Parts of cells at the knots of the range that was selected.
+
+    `parts` are weights of cells at knots, shape (cells, knots), each with Laplace noise of `scale`.
+    `pool` are the parts of all cells together, which add up to 1. `hidden` is the part of the range
+    by which the cap may move a mean.
+    """
 
     def __init__(self, release: Release, caps: dict[str, Document]) -> None:
         self.release = release
         low, high = release.bounds
         top = 2**release.tick_bits
         first, last = _range(release.range, top)
-        kinds = [each for each in release.statistics if each not in _TOTALS]
-        pieces = 1 if kinds == ["mean"] else release.pieces
+        of_values = [each for each in release.statistics if each not in _TOTALS]
+        # The mean needs the weights at both ends of the range alone.
+        pieces = 1 if of_values == ["mean"] else release.pieces
         ticks = [first + (last - first) * at // pieces for at in range(pieces + 1)]
         self.knots = low + np.array(ticks) / top * (high - low)
+        self.width = self.knots[-1] - self.knots[0]
         self.outer = [low, *self.knots[1:-1].tolist(), high]
-        blocks = release.rounds["answers"]["blocks"]
-        drawn = np.array(release.answers["values"], dtype=np.float64) / blocks["values"]
+        units = release.rounds["answers"]["blocks"]["values"]
+        drawn = np.array(release.answers["values"], dtype=np.float64) / units
         self.parts = drawn.reshape(pieces + 1, release.size).T
         self.scale = _scale(release, "answers", "values")
         self.weight = self.parts.sum(axis=1)
@@ -286,40 +352,51 @@ class _Values:
         pooled = np.maximum(self.parts.sum(axis=0), 0.0)
         everything = pooled.sum()
         self.pool = pooled / everything if everything > 0 else np.full(pieces + 1, 1 / (pieces + 1))
-        tails = np.array(release.answers["tails"], dtype=np.float64) / blocks["tails"]
-        sure = np.where(tails > 3 * _scale(release, "answers", "tails"), tails, 0.0)
-        below, _, above = sure / max(float(tails.sum()), 1.0)
-        most = 0.1 * (self.knots[-1] - self.knots[0])
-        away = np.array([below * (low - self.knots[0]), above * (high - self.knots[-1])])
-        self.shift = np.clip(away, -most, most)
-        self.is_range_wrong = float(np.abs(away).max()) > (self.knots[-1] - self.knots[0]) / 2
-        # What lies beyond each end, one scale of noise more, and up to three times as much in cells
-        # with more of their weight there.
-        noisy = np.maximum(tails[[0, 2]], 0.0) + _scale(release, "answers", "tails")
-        part = np.clip(noisy / max(float(tails.sum()), 1.0), 0.0, 1.0)
-        self.far = part * np.array([self.knots[0] - low, high - self.knots[-1]])
-        # Parts weighed by knots: their noise, and by how much cells differ beyond it.
+        # The parts, weighed by their distance from the common mean: their noise, and by how much
+        # cells differ beyond it.
         centred = self.knots - float(self.pool @ self.knots)
         self.noise = 2 * self.scale**2 * float(centred @ centred)
-        self.spread = (self.knots[-1] - self.knots[0]) ** 2 / 12
+        self.spread = self.width**2 / 12
         if release.size >= _FEW_CELLS:
             moved = self.parts @ centred
             self.spread = max(float((moved**2 - self.noise).sum()) / self._heavy(), 0.0)
         self.clear = (self.weight > 0) & (self.noise <= self.spread * self.weight**2)
 
+    @cached_property
+    def tails(self) -> _Tails:
+        """What follows from the weights of all cells below, inside and above the range."""
+        low, high = self.release.bounds
+        first, last = self.knots[[0, -1]]
+        units = self.release.rounds["answers"]["blocks"]["tails"]
+        tails = np.array(self.release.answers["tails"], dtype=np.float64) / units
+        total = max(float(tails.sum()), 1.0)
+        scale = _scale(self.release, "answers", "tails")
+        # Only a tail that noise does not explain moves means, and by a tenth of the range at most.
+        below, _, above = np.where(tails > 3 * scale, tails, 0.0) / total
+        moves = np.array([below * (low - first), above * (high - last)])
+        most = 0.1 * self.width
+        # Intervals allow for whatever the tails say, and for one noise scale more.
+        possible = np.maximum(tails[[0, 2]], 0.0) + scale
+        part = np.clip(possible / total, 0.0, 1.0)
+        return _Tails(
+            shift=np.clip(moves, -most, most),
+            reach=part * np.array([first - low, high - last]),
+            is_range_wrong=float(np.abs(moves).max()) > self.width / 2,
+        )
+
     def _heavy(self) -> float:
-        """The sum of squared weights without their noise."""
+        """Returns the sum of squared weights without their noise."""
         squares = self.weight**2 - 2 * len(self.knots) * self.scale**2
         return max(float(np.maximum(squares, 0.0).sum()), 1e-9)
 
     def row(self, name: str, limits: tuple[float, float], *, is_bin: bool) -> Document:
-        """Value, interval and status of one statistic."""
+        """Returns value, interval and status of one statistic."""
         ends, outlying = self.mean_ends
         status = np.where(self.clear, "reliable", "too noisy").astype(object)
         status[self.clear & outlying] = "outlying users"
         if name == "mean":
             value = self._mean()
-            if self.is_range_wrong:
+            if self.tails.is_range_wrong:
                 status[self.clear] = "outlying users"
         elif name == "median" or name.startswith("quantile"):
             level = 0.5 if name == "median" else float(name[9:-1])
@@ -329,33 +406,34 @@ class _Values:
             value = self._above(limits[0]) - self._above(limits[1])
             ends = self._share_ends(*limits)
             first, last = self.knots[0], self.knots[-1]
+            # Nothing was measured at a limit outside the range.
             if not is_bin and any(math.isfinite(x) and not first < x < last for x in limits):
                 status[self.clear] = "outlying users"
-        (least, upto), (from_, most) = ends
-        own = (np.minimum(least, value), np.minimum(upto, value))
-        other = (np.maximum(from_, value), np.maximum(most, value))
+        # No interval is without its value.
+        low = [np.minimum(each, value) for each in ends.low]
+        high = [np.maximum(each, value) for each in ends.high]
         return {
             "value": value,
             "status": status.tolist(),
-            "ends": (own, other),
+            "ends": _Ends(low, high),
         }
 
     def _mean(self) -> Array:
-        """Means: a cell's own, or one that is drawn towards all cells."""
+        """Returns means: those of clear cells alone, others drawn towards the mean of all cells."""
         own = self.parts @ self.knots / np.maximum(self.weight, self.scale / 2)
         middle = float(self.pool @ self.knots)
         weight = np.maximum(self.weight, 0.0)
         moved = self.parts @ self.knots - middle * self.weight
-        least = np.maximum(weight**2 * self.spread + self.noise, 1e-30)
-        drawn = middle + moved * weight * self.spread / least
+        total = np.maximum(weight**2 * self.spread + self.noise, 1e-30)
+        drawn = middle + moved * weight * self.spread / total
         found = np.where(self.clear, own, drawn)
-        return np.asarray(np.clip(found, self.knots[0], self.knots[-1]) + self.shift.sum())
+        return np.asarray(np.clip(found, self.knots[0], self.knots[-1]) + self.tails.shift.sum())
 
     def _shares(self) -> Array:
-        """Parts over the weight, of unclear cells drawn towards those of all."""
-        many = len(self.knots)
+        """Returns parts divided by weights; those of unclear cells are drawn towards the pool."""
+        knots = len(self.knots)
         own = self.parts / np.maximum(self.weight, self.scale / 2)[:, None]
-        noise = 2 * self.scale**2 * (many - 2 + many * float(self.pool @ self.pool))
+        noise = 2 * self.scale**2 * (knots - 2 + knots * float(self.pool @ self.pool))
         away = self.parts - np.outer(self.weight, self.pool)
         spread = float(((away**2).sum(axis=1) - noise).sum()) / self._heavy()
         spread = min(max(spread, 1e-4), 1.0)
@@ -364,14 +442,17 @@ class _Values:
         return np.asarray(np.where(self.clear[:, None], own, drawn))
 
     def _curve(self) -> tuple[Array, list[list[float]]]:
-        """Places, and the part above each of them: 1, the middles of pieces, 0."""
+        """Returns places, and the part of each cell above each of them, which falls from 1 to 0.
+
+        The places are the middles of pieces, and both ends of the range.
+        """
         places = np.r_[self.knots[0], (self.knots[1:] + self.knots[:-1]) / 2, self.knots[-1]]
         curves = []
-        for row in self._shares().tolist():
+        for shares in self._shares().tolist():
             # Neighbours that rise are joined to a block with their mean, until none rises.
             blocks: list[list[float]] = []
-            for at in range(1, len(row)):
-                blocks.append([min(max(sum(row[at:]), 0.0), 1.0)])
+            for at in range(1, len(shares)):
+                blocks.append([min(max(sum(shares[at:]), 0.0), 1.0)])
                 while len(blocks) > 1 and np.mean(blocks[-2]) < np.mean(blocks[-1]):
                     last = blocks.pop()
                     blocks[-1] += last
@@ -380,130 +461,143 @@ class _Values:
         return places, curves
 
     def _quantile(self, level: float) -> Array:
-        """Where the curve is 1 - level."""
+        """Returns where the curve of each cell is 1 - level."""
         places, curves = self._curve()
         return np.array([np.interp(level - 1, [-y for y in row], places) for row in curves])
 
     def _above(self, limit: float) -> Array:
-        """The part above a limit."""
+        """Returns the part of each cell above a limit."""
         places, curves = self._curve()
         return np.array([np.interp(limit, places, row) for row in curves])
 
-    def _thetas(self, along: Array) -> tuple[Any, Any]:
-        """The first and last theta that looks like noise, with quantiles a bit too small or large.
+    def _thetas(self, along: Array) -> _Ends:
+        """Returns the first and the last theta whose sum of (along - theta) parts looks like noise.
 
-        Each is the lowest and highest such theta, and where that is the end of what is tried.
+        An end is infinite where it is the end of what is tried.
         """
-        lows = []
-        highs = []
         grid = np.linspace(along.min(), along.max(), _STEPS + 1)
         step = grid[1] - grid[0]
-        allowed = []
-        for theta in grid:
-            squares = float(((along - theta) ** 2).sum())
-            fourths = float(((along - theta) ** 4).sum())
-            allowed.append(self._noise(squares, fourths))
+        # One row for each theta, one column for each knot.
+        away = along - grid[:, None]
+        limit = np.array(
+            [self._limit(float((row**2).sum()), float((row**4).sum())) for row in away]
+        )
         room = self.hidden * np.maximum(self.weight, 0.0) * (grid[-1] - grid[0])
-        off = np.abs((along - grid[:, None]) @ self.parts.T)
+        off = np.abs(away @ self.parts.T)
+        lows = []
+        highs = []
+        # The release may have computed quantiles that are a bit smaller, or a bit larger.
         for factor in (1 - _SAME, 1 + _SAME):
-            inside = off <= np.array(allowed)[:, None] * factor + room
-            none = ~inside.any(axis=0)
-            first = np.where(none, 0, inside.argmax(axis=0))
-            last = np.where(none, _STEPS, _STEPS - inside[::-1].argmax(axis=0))
+            like_noise = off <= limit[:, None] * factor + room
+            never = ~like_noise.any(axis=0)
+            first = np.where(never, 0, like_noise.argmax(axis=0))
+            last = np.where(never, _STEPS, _STEPS - like_noise[::-1].argmax(axis=0))
             lows.append(np.where(first == 0, -math.inf, grid[first] - step))
             highs.append(np.where(last == _STEPS, math.inf, grid[last] + step))
-        return (lows[1], lows[0]), (highs[0], highs[1])
+        # Larger quantiles make longer intervals.
+        return _Ends(lows[::-1], highs)
 
-    def _noise(self, squares: float, fourths: float) -> float:
-        """The quantile of a weighted sum of Laplace noise."""
+    def _limit(self, squares: float, fourths: float) -> float:
+        """Returns the quantile of a sum a Z of Laplace noise, by the sums of a^2 and of a^4."""
         spread = math.sqrt(2 * squares)
         return self.scale * spread * _quantile(self.release.confidence, squares**2 / fourths)
 
     @cached_property
-    def mean_ends(self) -> tuple[Any, Array]:
+    def mean_ends(self) -> tuple[_Ends, Array]:
         """Ends of intervals of means, and which cells reach an end of the range."""
         low, high = self.release.bounds
-        (least, upto), (from_, most) = self._thetas(self.knots)
+        found = self._thetas(self.knots)
+        # A cell with more of its weight at an end of the range may also have more beyond it.
         at_ends = self._shares()[:, [0, -1]] / np.maximum(self.pool[[0, -1]], 0.02)
-        below, above = self.far[:, None] * np.clip(at_ends, 1.0, 3.0).T
-        lows = [np.where(np.isinf(x), low, np.maximum(x - below, low)) for x in (least, upto)]
-        highs = [np.where(np.isinf(x), high, np.minimum(x + above, high)) for x in (from_, most)]
-        outlying = np.isinf(least) & (self.knots[0] > low)
-        outlying |= np.isinf(most) & (self.knots[-1] < high)
-        return (lows, highs), outlying
+        below, above = self.tails.reach[:, None] * np.clip(at_ends, 1.0, 3.0).T
+        lows = [np.where(np.isinf(x), low, np.maximum(x - below, low)) for x in found.low]
+        highs = [np.where(np.isinf(x), high, np.minimum(x + above, high)) for x in found.high]
+        outlying = np.isinf(found.low[0]) & (self.knots[0] > low)
+        outlying |= np.isinf(found.high[1]) & (self.knots[-1] < high)
+        return _Ends(lows, highs), outlying
 
-    def _quantile_ends(self, level: float) -> tuple[Any, Any]:
-        """Ends of pieces that surely have more, or less, than 1 - level above."""
+    def _quantile_ends(self, level: float) -> _Ends:
+        """Returns ends of pieces with surely more, or less, than 1 - level of the weight above."""
         low, high = self.release.bounds
-        pieces = len(self.knots) - 1
-        least = np.full(len(self.parts), low)
-        most = np.full(len(self.parts), high)
-        going_up = np.ones(len(self.parts), dtype=bool)
-        going_down = going_up.copy()
-        for at in range(1, pieces + 1):
-            going_up &= self._surely(at, level) > 0
-            least = np.where(going_up, self.knots[at - 1], least)
-        for at in range(pieces, 0, -1):
-            going_down &= self._surely(at, level) < 0
-            most = np.where(going_down, self.knots[at], most)
-        return (least, least), (most, most)
+        pieces = range(1, len(self.knots))
+        cells = len(self.parts)
+        least = np.full(cells, low)
+        most = np.full(cells, high)
+        # From either end pieces count until one of them is not sure.
+        more = np.ones(cells, dtype=bool)
+        less = np.ones(cells, dtype=bool)
+        for piece in pieces:
+            more &= self._surely(piece, level) > 0
+            least = np.where(more, self.knots[piece - 1], least)
+        for piece in reversed(pieces):
+            less &= self._surely(piece, level) < 0
+            most = np.where(less, self.knots[piece], most)
+        return _Ends([least, least], [most, most])
 
     def _surely(self, piece: int, level: float) -> Array:
-        """Whether more (1) or less (-1) than 1 - level of the weight is above, or nobody knows."""
-        many = piece
-        others = len(self.knots) - many
-        squares = many * (1 - level) ** 2 + others * level**2
-        fourths = many * (1 - level) ** 4 + others * level**4
-        allowed = self._noise(squares, fourths) + self.hidden * np.maximum(self.weight, 0.0)
-        over = self.parts[:, piece:].sum(axis=1) - (1 - level) * self.weight
-        return np.where(over > allowed, 1, np.where(over < -allowed, -1, 0))
+        """Returns 1 where surely more than 1 - level is above a piece, -1 where less is, else 0."""
+        # The weight above less (1 - level) times all weight: the knots above count by `level`, and
+        # those below by `level` - 1.
+        below = piece
+        above = len(self.knots) - below
+        squares = below * (1 - level) ** 2 + above * level**2
+        fourths = below * (1 - level) ** 4 + above * level**4
+        allowed = self._limit(squares, fourths) + self.hidden * np.maximum(self.weight, 0.0)
+        excess = self.parts[:, piece:].sum(axis=1) - (1 - level) * self.weight
+        return np.where(excess > allowed, 1, np.where(excess < -allowed, -1, 0))
 
-    def _share_ends(self, low: float, high: float) -> tuple[Any, Any]:
-        """Ends of intervals of a share: pieces that are surely inside, or not surely outside."""
+    def _share_ends(self, low: float, high: float) -> _Ends:
+        """Returns ends of intervals of a share, by pieces surely inside, and not surely outside."""
         size = len(self.knots)
 
         def before(limit: float) -> int:
+            """Returns the last piece that ends at a limit or below it; 0 if none does."""
             if limit == math.inf:
                 return size
             return max(int((self.knots <= limit).sum()) - 1, 0)
 
         def after(limit: float) -> int:
+            """Returns the first piece that begins at a limit or above it; the size if none does."""
             if limit == -math.inf:
                 return 0
             return min(int((self.knots < limit).sum()) + 1, size)
 
-        inner = self._inside(after(low), before(high))[0]
-        outer = self._inside(before(low), after(high))[1]
-        return inner, outer
+        surely_inside = self._inside(after(low), before(high))
+        perhaps_inside = self._inside(before(low), after(high))
+        return _Ends(surely_inside.low, perhaps_inside.high)
 
-    def _inside(self, first: int, last: int) -> tuple[Any, Any]:
-        """Ends of the part of the weight at some knots."""
+    def _inside(self, first: int, last: int) -> _Ends:
+        """Returns ends of intervals of a cell's part at the knots from `first` to before `last`."""
         along = np.zeros(len(self.knots))
         along[first:last] = 1.0
-        every = np.full(len(self.parts), along[0])
         if not 0 < along.sum() < len(along):
-            return (every, every), (every, every)
-        (least, upto), (from_, most) = self._thetas(along)
-        lows = [np.where(np.isinf(each), 0.0, each) for each in (least, upto)]
-        highs = [np.where(np.isinf(each), 1.0, each) for each in (from_, most)]
-        return (lows[0], lows[1]), (highs[0], highs[1])
+            # No knot is inside, or all are: the part is 0 or 1 in every cell.
+            known = np.full(len(self.parts), along[0])
+            return _Ends([known, known], [known, known])
+        found = self._thetas(along)
+        lows = [np.where(np.isinf(each), 0.0, each) for each in found.low]
+        highs = [np.where(np.isinf(each), 1.0, each) for each in found.high]
+        return _Ends(lows, highs)
 
 
 @lru_cache(maxsize=4096)
 def _quantile(confidence: float, terms: float) -> float:
-    """The quantile of Laplace noise of variance 1, as if of so many equal terms."""
+    """Returns the quantile of Laplace noise of variance 1, as of a sum of `terms` equal terms."""
     return noise.half_width(confidence, 0.0, 0.0, math.inf, 1.0, terms)
 
 
-def _range(position: int, top: int) -> tuple[int, int]:
-    """Both ends of a range by its number: widths 2^(-k/2), in steps of a quarter of each."""
-    at = 0
+def _range(number: int, top: int) -> tuple[int, int]:
+    """Returns both ends, in ticks, of the range with this number among all that may be selected.
+
+    Their widths are 2^(-k/2) of all `top` ticks, and they begin at steps of a quarter of a width.
+    """
+    before = 0
     for halvings in range(9):
         width = 2.0 ** (-halvings / 2)
         many = math.ceil((1.0 - width) / (width / 4)) if width < 1 else 0
         starts = [step * (width / 4) for step in range(many)]
         for start in [*starts, 1.0 - width]:
-            if at == position:
+            if before == number:
                 return round(start * top), round((start + width) * top)
-            at += 1
+            before += 1
     raise LookupError

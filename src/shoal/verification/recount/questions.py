@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -31,12 +32,14 @@ def differences(asked: Release) -> Iterator[str]:
     answers = list[tuple[float, float]]()
     for question in asked.entries:
         rows = np.array(_rows(asked, question))
-        sums = _recovered(asked, rows)
-        values = sums @ numbers * asked.width + middle * np.round(rows @ asked.many)
+        recovered = _recovered(asked, rows)
+        # Weights add up to 1 for means and constants, and to 0 for all other questions.
+        offset = middle * np.round(rows @ asked.many)
+        values = recovered @ numbers * asked.width + offset
         if asked.grouped:
             halves = _of_groups(asked, question, rows)
         else:
-            halves = _halves(asked, question, rows, sums)
+            halves = _halves(asked, question, rows, recovered)
         answers += zip(values.tolist(), halves, strict=True)
     for (value, half), stated_answer in zip(answers, asked.answers, strict=True):
         true = [value, half / student(math.inf, asked.confidence), value - half, value + half]
@@ -46,8 +49,9 @@ def differences(asked: Release) -> Iterator[str]:
 
 def _loss(asked: Release) -> Fraction | None:
     """Returns the most that a unit loses; None if weights are too large or moments not free."""
-    moved = (-(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])).sum(axis=0).astype(object)
-    largest = int(max(moved))
+    # The steps by which an outcome moves each number, rounded upwards.
+    moved = -(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])
+    largest = int(max(moved.sum(axis=0).astype(object)))
     # Products of larger weights would not fit 64 bits.
     if int(np.abs(asked.rows).max()) > 2**40:
         return None
@@ -76,8 +80,9 @@ def _recovered(asked: Release, rows: Array) -> Array:
 
 def _groups(units: int, *columns: Array) -> Array:
     """Returns a column of zeros and ones for each combination of values that occurs, in order."""
-    every = np.stack([np.zeros(units, dtype=np.int64), *columns])
-    codes = np.unique(every, axis=1, return_inverse=True)[1].ravel()
+    # Without columns, the zeros make one group of all.
+    values = np.stack([np.zeros(units, dtype=np.int64), *columns])
+    codes = np.unique(values, axis=1, return_inverse=True)[1].ravel()
     return np.asarray((codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0)
 
 
@@ -96,40 +101,49 @@ def _rows(asked: Release, question: Document) -> list[Array]:
     if question["kind"] == "means":
         design = _groups(len(many), asked.columns["arm"][0])
         return list((design / (many @ design)).T)
-    # An effect sums differences of two arms in each cluster, weighted by units or by precision.
     arm, arms = asked.columns["arm"]
-    home = asked.columns["cluster"][0]
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
-    rows = []
-    for treatment, value in itertools.product(arms[1:], range(len(values))):
-        inside = codes == value
-        row = np.zeros(len(arm))
-        clusters = [inside & (home == c) for c in np.unique(home[inside])]
-        groups = [[kinds & (arm == a) for a in (treatment, 0)] for kinds in clusters]
-        share = np.array([many[kinds].sum() for kinds in clusters], dtype=np.float64)
-        if question["weights"] == "precision":
-            pairs = np.array([[many[g].sum() for g in pair] for pair in groups])
-            share = _precision(pairs, asked)
-        for (treated, control), weight in zip(groups, share / share.sum(), strict=True):
-            row[treated] = weight / many[treated].sum()
-            row[control] = -weight / many[control].sum()
-        rows.append(row)
-    return rows
+    pairs = itertools.product(arms[1:], range(len(values)))
+    return [_effect(asked, question, treatment, codes == value) for treatment, value in pairs]
 
 
-def _precision(pairs: Array, asked: Release) -> Array:
+def _effect(asked: Release, question: Document, treatment: int, inside: Array) -> Array:
+    """Returns weights of an effect in the kinds of units that are `inside` a subgroup.
+
+    An effect sums differences of two arms in each cluster, weighted by units or by precision.
+    """
+    many = asked.many
+    arm = asked.columns["arm"][0]
+    cluster = asked.columns["cluster"][0]
+    clusters = [inside & (cluster == each) for each in np.unique(cluster[inside])]
+    groups = [(kinds & (arm == treatment), kinds & (arm == 0)) for kinds in clusters]
+    share = np.array([many[kinds].sum() for kinds in clusters], dtype=np.float64)
+    if question["weights"] == "precision":
+        sizes = [[many[treated].sum(), many[control].sum()] for treated, control in groups]
+        share = _precision(np.array(sizes), asked)
+    row = np.zeros(len(arm))
+    for (treated, control), weight in zip(groups, share / share.sum(), strict=True):
+        row[treated] = weight / many[treated].sum()
+        row[control] = -weight / many[control].sum()
+    return row
+
+
+def _precision(sizes: Array, asked: Release) -> Array:
     """Returns weights min(harmonic, cap * smaller) of clusters for the sizes of two arms.
 
     Source: docs/theory/experiments.md#precision-weights.
     """
     ratio: float = asked.width / asked.sd / asked.planned_epsilon
-    smaller = pairs.min(axis=1)
-    harmonic = 1 / (1 / pairs).sum(axis=1)
+    smaller = sizes.min(axis=1)
+    harmonic = 1 / (1 / sizes).sum(axis=1)
     cap = float((harmonic / smaller).max())
 
-    def excess(t: float) -> float:
-        return float((smaller * np.maximum(1 - t * smaller / harmonic, 0)).sum()) - 2 * ratio**2 * t
+    def excess(cap: float) -> float:
+        """Returns a number above 0 where a larger cap is better, and below 0 where it is worse."""
+        room = np.maximum(1 - cap * smaller / harmonic, 0)
+        return float((smaller * room).sum()) - 2 * ratio**2 * cap
 
+    # The largest cap cuts no weight: it is best only if noise is nothing in floating point.
     if excess(cap) < 0:
         cap = brentq(excess, 0.0, cap, xtol=1e-300, rtol=1e-14)
     return np.asarray(np.minimum(harmonic, cap * smaller))
@@ -151,99 +165,130 @@ def _regressors(asked: Release, question: Document) -> Array:
                 factor = _groups(kinds, codes)[:, 1:]
             else:
                 factor = np.array(values, dtype=np.float64)[codes][:, None]
+            # Every column of the product is multiplied by every column of the factor.
             product = (product[:, :, None] * factor[:, None, :]).reshape(kinds, -1)
         columns.append(product)
     design = np.concatenate(columns, axis=1)
     if not asked.grouped:
         return design
     # If groups were assigned whole, each unit has the mean of its group.
-    homes = _groups(kinds, asked.group)
-    return np.asarray(
-        homes @ ((homes * asked.many[:, None]).T @ design / (asked.many @ homes)[:, None])
-    )
+    in_group = _groups(kinds, asked.group)
+    sums = (in_group * asked.many[:, None]).T @ design
+    return np.asarray(in_group @ (sums / (asked.many @ in_group)[:, None]))
 
 
 def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
     """Returns half an interval for each row, by the estimator CR2 of sums of groups."""
-    found = []
+    halves = []
     kinds = len(asked.many)
-    codes = asked.columns.get(question["by"], (np.zeros(kinds, dtype=np.int64), [0]))[0]
-    values = int(codes.max()) + 1 if question["by"] else 1
+    by = question["by"]
+    # The questions of an effect by a column go through its values, arm by arm.
+    codes = asked.columns[by][0] if by else np.zeros(kinds, dtype=np.int64)
+    values = int(codes.max()) + 1
     sums = np.array(asked.drawn_numbers, float) * asked.steps / 2.0**40 / _TICKS * asked.width
+    if question["kind"] == "regression":
+        columns = _regressors(asked, question)
+    else:
+        names = ["arm"] if question["kind"] == "means" else ["arm", "cluster"]
+        columns = np.hstack([_groups(kinds, asked.columns[name][0]) for name in names])
     for at, row in enumerate(rows):
-        inside = codes == at % values if question["by"] else np.ones(kinds, dtype=bool)
+        inside = codes == at % values
         many = asked.many * inside
-        homes = _groups(kinds, asked.group)
-        homes = homes[:, many @ homes > 0]
-        size = many @ homes
-        sums_of = (homes * many[:, None]).T
+        in_group = _groups(kinds, asked.group)
+        in_group = in_group[:, many @ in_group > 0]
+        size = many @ in_group
         group_sums = np.zeros(len(size))
         for code in range(len(sums)):
             place = (asked.sum_of == code) & inside
             if place.any():
-                group_sums += homes[place.argmax()] * sums[code]
-        if question["kind"] == "regression":
-            columns = _regressors(asked, question)
-        else:
-            names = ["arm"] if question["kind"] == "means" else ["arm", "cluster"]
-            columns = np.hstack([_groups(kinds, asked.columns[name][0]) for name in names])
-        design = sums_of @ columns / size[:, None]
+                group_sums += in_group[place.argmax()] * sums[code]
+        # Regressors and weights of a group are the means of its units.
+        units_in_group = (in_group * many[:, None]).T
+        design = units_in_group @ columns / size[:, None]
+        weight = units_in_group @ row / size
         # A group of m equal units counts as one unit of weight m, so that H = X (X'MX)^+ X'M and
         # the leverage of the group is m h.
         gram = design.T @ (design * size[:, None])
         hat = design @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ design.T
-        weight = sums_of @ row / size
         scale = weight / np.sqrt(1 - size * np.diag(hat))
         residuals = group_sums - size * (hat @ group_sums)
+        # This maps variables of variance 1, one for each group, to residuals times `scale`.
         factor = scale[:, None] * (np.diag(np.sqrt(size)) - size[:, None] * hat * np.sqrt(size))
         # Degrees of freedom are computed without correlation within groups, and with it: the fewer
         # count.
         spreads = [(factor * phi) @ factor.T for phi in (np.ones(len(size)), 0.7 + 0.3 * size)]
         degrees = min(float(np.trace(each) ** 2 / (each**2).sum()) for each in spreads)
         quantile = student(degrees, asked.confidence)
-        found.append(quantile * math.sqrt(float(((scale * residuals) ** 2).sum())))
-    return found
+        halves.append(quantile * math.sqrt(float(((scale * residuals) ** 2).sum())))
+    return halves
 
 
-def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> list[float]:
-    """Returns half an interval for each row (docs/theory/experiments.md#an-honest-interval)."""
+class _Fit(NamedTuple):
+    """A least squares fit within whose groups residuals have equal variances.
+
+    `in_group` has a column of zeros and ones for each group, and `degrees` its degrees of freedom.
+    `hat` says of which released numbers the prediction for each kind of units consists.
+    """
+
+    in_group: Array
+    degrees: Array
+    hat: Array
+
+
+def _fit(asked: Release, question: Document) -> _Fit:
+    """Returns the fit by a regression, or by group means, about which answers vary."""
     many = asked.many
     kinds = len(many)
-    regression = question["kind"] == "regression"
-    named = question["columns"] if regression else ["arm", "cluster", question["by"]]
+    is_regression = question["kind"] == "regression"
+    named = question["columns"] if is_regression else ["arm", "cluster", question["by"]]
     names = ["arm"] if question["kind"] == "means" else ["arm", *asked.by]
-    groups = _groups(kinds, *(asked.columns[name][0] for name in names if name in named))
-    design = _regressors(asked, question) if regression else groups
+    in_group = _groups(kinds, *(asked.columns[name][0] for name in names if name in named))
+    design = _regressors(asked, question) if is_regression else in_group
     inverse = _inverse(design, many)
+    # The units of each kind less their leverages.
     degrees_of_kind = many * (1 - np.einsum("ij,ji->i", design, inverse))
-    if regression and (degrees_of_kind @ groups).min() < 9.9:
+    if is_regression and (degrees_of_kind @ in_group).min() < 9.9:
         # If a group has so few degrees of freedom, all units are one group.
-        groups = np.ones((kinds, 1))
-    degrees = degrees_of_kind @ groups
-    codes = groups.argmax(axis=1)
+        in_group = np.ones((kinds, 1))
+    return _Fit(in_group, degrees_of_kind @ in_group, design @ _recovered(asked, inverse))
+
+
+def _halves(asked: Release, question: Document, rows: Array, recovered: Array) -> list[float]:
+    """Returns half an interval for each row, whose coefficients of released numbers are given.
+
+    Source: docs/theory/experiments.md#an-honest-interval.
+    """
+    many = asked.many
+    in_group, degrees, hat = _fit(asked, question)
+    codes = in_group.argmax(axis=1)
     # Squared residuals follow from second moments, and from predictions by released numbers.
-    fine = _groups(kinds, *(asked.columns[name][0] for name in ("arm", *asked.by)))
-    homes = groups[fine.argmax(axis=0)]
+    fine = _groups(len(many), *(asked.columns[name][0] for name in ("arm", *asked.by)))
+    # The group that holds each group of second moments, as zeros and a one.
+    coarser = in_group[fine.argmax(axis=0)]
     unit = asked.moment_step / _TICKS**2
-    squares = np.array(asked.drawn_moments) @ homes * unit
-    moment_noise = homes.sum(axis=0) * (2**_BITS * unit) ** 2
-    hat = design @ _recovered(asked, inverse)
-    found = []
-    fit = hat @ np.array(asked.drawn_numbers) / _TICKS
+    squares = np.array(asked.drawn_moments) @ coarser * unit
+    moment_noise = coarser.sum(axis=0) * (2**_BITS * unit) ** 2
+    predicted = hat @ np.array(asked.drawn_numbers) / _TICKS
+    # The standard deviation of the noise of each released number in each prediction.
     moves = hat * _DEVIATION
-    for row, parts in zip(rows, sums**2, strict=True):
+    halves = []
+    for row, parts in zip(rows, recovered**2, strict=True):
+        # The noise of the answer has this variance, like a sum of so many Laplace variables.
         added = parts.sum() * _DEVIATION**2
         terms = parts.sum() ** 2 / (parts**2).sum()
         row_squares = np.bincount(codes, row**2 * many)
         ratio = row_squares / degrees
         weight = ratio[codes] * many
         used = weight != 0
-        linear = (weight * fit) @ moves
         square = (moves[used] * weight[used, None]).T @ moves[used]
-        variance = float(ratio @ squares - weight @ fit**2 + np.trace(square))
+        # Squares of predictions hold the variance of their noise, which is added again.
+        variance = float(ratio @ squares - weight @ predicted**2 + np.trace(square))
+        # The noise of this variance: by second moments, and by predictions and their squares.
+        linear = (weight * predicted) @ moves
         quadratic = 2.5 * (square**2).sum()
         variance_noise = math.sqrt(ratio**2 @ moment_noise + 2 * linear @ linear + quadratic)
+        # A group without weight, but for rounding, has no part in the variance.
         fewest = float(degrees[row_squares > 1e-12 * row_squares.sum()].min())
         half = noise.half_width(asked.confidence, variance, variance_noise, fewest, added, terms)
-        found.append(asked.width * half)
-    return found
+        halves.append(asked.width * half)
+    return halves
