@@ -74,9 +74,10 @@ class Advice(Shown):
     @property
     def best(self) -> tuple[Alternative, ...]:
         """At most two choices with more reliable cells, one at the same epsilon and one at more."""
-        more = [each for each in self.choices if each.reliable > self.now.reliable]
-        same = [each for each in more if each.epsilon == self.now.epsilon]
-        return tuple([*same[:1], *[each for each in more if each not in same][:1]])
+        better = [each for each in self.choices if each.reliable > self.now.reliable]
+        same_epsilon = [each for each in better if each.epsilon == self.now.epsilon]
+        more_epsilon = [each for each in better if each.epsilon != self.now.epsilon]
+        return (*same_epsilon[:1], *more_epsilon[:1])
 
     def table(self) -> pa.Table:
         """One row for each choice: `change`, `epsilon`, `cells`, `reliable`; the plan is first."""
@@ -182,17 +183,19 @@ def _coarser(counts: Counts) -> Iterator[tuple[str, Counts]]:
     """Yields counts by coarser labels: without columns, by parent hexagons, by days."""
     # The choices for each key column: it stays, is left out, or is replaced by a coarser one. Each
     # is a change in words and the columns that it leads to.
-    columns: list[list[tuple[str, dict[str, Any]]]] = [
-        [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_replaced(name, column)]
-        for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True)
-    ]
+    choices_of_columns: list[list[tuple[str, dict[str, Any]]]] = []
+    for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True):
+        stays = ("", {name: column})
+        left_out: tuple[str, dict[str, Any]] = (f"without {name}", {})
+        choices_of_columns.append([stays, left_out, *_replaced(name, column)])
+    # Labels that divide the memberships as other labels did before bring nothing new.
     known = {counts.cell.tobytes()}
-    for choice in product(*columns):
-        labels = {name: column for _, changed in choice for name, column in changed.items()}
-        found = _merged(counts, pa.table(labels)) if labels else counts
-        if found.n_cells > 1 and found.cell.tobytes() not in known:
-            known.add(found.cell.tobytes())
-            yield ", ".join(change for change, _ in choice if change), found
+    for choice in product(*choices_of_columns):
+        labels = {name: column for _, columns in choice for name, column in columns.items()}
+        merged = _merged(counts, pa.table(labels)) if labels else counts
+        if merged.n_cells > 1 and merged.cell.tobytes() not in known:
+            known.add(merged.cell.tobytes())
+            yield ", ".join(change for change, _ in choice if change), merged
 
 
 def _replaced(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -203,6 +206,7 @@ def _replaced(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         parsed: Any = cells_parse(column.combine_chunks(), set_failing_to_invalid=True)
         size = int(name.removeprefix("hexagon_"))
         cells = pa.array(parsed)
+        # A label is no hexagon.
         if cells.null_count:
             return
         for parent in range(size - 1, max(size - 1 - _PARENTS, -1), -1):
@@ -214,11 +218,12 @@ def _replaced(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _merged(counts: Counts, cells: pa.Table) -> Counts:
     """Returns counts in fewer cells: a user's counts with the same new label are added up."""
+    # One row for each membership: its new labels, user and count.
     rows = cells.take(counts.cell).append_column("user", pa.array(counts.user))
     rows = rows.append_column("count", pa.array(counts.count))
     names = cells.column_names
-    found = rows.group_by(["user", *names]).aggregate([("count", "sum")])
+    sums = rows.group_by(["user", *names]).aggregate([("count", "sum")])
     merged = Counts.from_counts(
-        found["user"].combine_chunks(), found.select(names), found["count_sum"].to_numpy()
+        sums["user"].combine_chunks(), sums.select(names), sums["count_sum"].to_numpy()
     )
     return replace(merged, records_per_user=counts.records_per_user)

@@ -117,12 +117,12 @@ def laplace_with_caps(counts: Memberships, mean: Floats, epsilon: float, rng: Rn
 
     The cap weighs the noise against the error from heavy users who count less than their records.
     """
-    split = np.full(counts.n_cells, epsilon / int(counts.cells_per_user.max()))
+    cell_epsilon = np.full(counts.n_cells, epsilon / int(counts.cells_per_user.max()))
     cap = caps.of_vectors(
         counts.cell,
         counts.count,
         counts.n_cells,
-        split,
+        cell_epsilon,
         penalty=1.0,
         width=user_clipping.WHOLE_WIDTH,
     )
@@ -142,6 +142,6 @@ def _laplace(counts: Memberships, mean: Floats, weight: Floats, epsilon: float, 
     """Returns weighted means with Laplace noise; a user's cells share epsilon equally."""
     total = np.bincount(counts.cell, weight)
     exact = np.bincount(counts.cell, weight * mean) / total
-    split = epsilon / int(counts.cells_per_user.max())
+    cell_epsilon = epsilon / int(counts.cells_per_user.max())
     heaviest = largest(counts.cell, weight, counts.n_cells)
-    return np.clip(exact + rng.laplace(0, heaviest / total / split), 0, 1)
+    return np.clip(exact + rng.laplace(0, heaviest / total / cell_epsilon), 0, 1)

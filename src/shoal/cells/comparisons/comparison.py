@@ -247,8 +247,9 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
     pair = [method, {}]
     if not isinstance(method, str):
         pair = checks.items(method, "a method", least=2, most=2)
-    name = checks.choice(pair[0], names, "method")
-    settings = checks.mapping(pair[1], "settings")
+    given_name, given_settings = pair
+    name = checks.choice(given_name, names, "method")
+    settings = checks.mapping(given_settings, "settings")
     if name in METHODS:
         return name, checked_settings(name, settings)
     if settings:
@@ -262,7 +263,7 @@ def _of_cells(plan: Facts, number: Floats) -> Floats:
 
 
 def _proved(plan: Facts, epsilon: Fraction) -> float:
-    """A lower bound on the largest error of any plan with loss epsilon; 0 if nothing is proved.
+    """Returns a lower bound on the largest error of plans with loss epsilon; 0 if none is proved.
 
     Only an optimal plan of equal targets proves one.
     """
@@ -324,8 +325,26 @@ def _bound_row(bound: Bound) -> dict[str, Any]:
 
 def _describe(found: Comparison[P]) -> TextTable:
     """Returns the table as text: a column for each loss, or for each quantity at a single loss."""
+    blocks = _blocks(found)
+    losses = {round_up(each): show(each, _DIGITS) for each in found.epsilons}
+    rows = []
+    if len(losses) == 1:
+        [loss] = losses
+        columns = ["method", *blocks]
+        for method in dict.fromkeys(name for numbers in blocks.values() for name, _ in numbers):
+            rows.append([method, *(each.get((method, loss), "-") for each in blocks.values())])
+    else:
+        columns = ["epsilon", *losses.values()]
+        for title, numbers in blocks.items():
+            rows.append([title])
+            for method in dict.fromkeys(name for name, _ in numbers):
+                rows.append([f"  {method}", *(numbers.get((method, loss), "-") for loss in losses)])
+    return TextTable(_head(found), columns, rows, _notes(found))
+
+
+def _blocks(found: Comparison[P]) -> dict[str, dict[tuple[str, float], str]]:
+    """Returns for each title the texts of its numbers, by method and loss."""
     table = found.table().to_pylist()
-    # For each title the texts of its numbers, by method and loss.
     blocks = {}
     for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
         numbers = {
@@ -337,19 +356,7 @@ def _describe(found: Comparison[P]) -> TextTable:
             title += f", of {max(row['cells'] or 0 for row in table)}"
         if numbers:
             blocks[title] = numbers
-    losses = {round_up(each): show(each, _DIGITS) for each in found.epsilons}
-    if len(losses) == 1:
-        [loss] = losses
-        rows = [["method", *blocks]]
-        for method in dict.fromkeys(name for numbers in blocks.values() for name, _ in numbers):
-            rows.append([method, *(each.get((method, loss), "-") for each in blocks.values())])
-    else:
-        rows = [["epsilon", *losses.values()]]
-        for title, numbers in blocks.items():
-            rows.append([title])
-            for method in dict.fromkeys(name for name, _ in numbers):
-                rows.append([f"  {method}", *(numbers.get((method, at), "-") for at in losses)])
-    return TextTable(_head(found), rows[0], rows[1:], _notes(found))
+    return blocks
 
 
 def _head(found: Comparison[P]) -> str:
@@ -398,14 +405,18 @@ def _notes(found: Comparison[P]) -> list[str]:
             f"not tried, as they take minutes with more than {MOST_PAIRS:,} pairs of a user and a "
             f"cell: {', '.join(found.unnamed)}; name them with methods= (--method) to have them"
         )
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for name, epsilon, reason in found.left_out:
-        reasons.setdefault((name, reason), []).append(show(epsilon, _DIGITS))
-    for (name, reason), losses in list(reasons.items())[:_MOST_REASONS]:
-        lines.append(f"left out: {name} at epsilon {', '.join(losses)}: {reason}")
-    if len(reasons) > _MOST_REASONS:
-        lines.append(f"and {len(reasons) - _MOST_REASONS} more, in left_out")
-    return lines
+    return [*lines, *_reasons(found.left_out)]
+
+
+def _reasons(left_out: tuple[LeftOut, ...]) -> Iterator[str]:
+    """Yields why methods have no plan, with all losses of a method and a reason on one line."""
+    losses_of: dict[tuple[str, str], list[str]] = {}
+    for name, epsilon, reason in left_out:
+        losses_of.setdefault((name, reason), []).append(show(epsilon, _DIGITS))
+    for (name, reason), losses in list(losses_of.items())[:_MOST_REASONS]:
+        yield f"left out: {name} at epsilon {', '.join(losses)}: {reason}"
+    if len(losses_of) > _MOST_REASONS:
+        yield f"and {len(losses_of) - _MOST_REASONS} more, in left_out"
 
 
 def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
@@ -422,8 +433,8 @@ def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
             f"{method}: its own accounting overstates losses, so it plans with up to "
             f"{float(times):.3g} times the epsilon shown, and loses at most the epsilon shown"
         )
-    parts = [plan.exact_epsilon / epsilon for plan, epsilon in plans]
-    plan, epsilon = plans[parts.index(min(parts))]
+    # The plan that spends the smallest part of its epsilon.
+    plan, epsilon = min(plans, key=lambda pair: pair[0].exact_epsilon / pair[1])
     if plan.exact_epsilon < epsilon * LEAST_SPENT:
         spent = show(plan.exact_epsilon, 3)
         yield f"{method}: spends only {spent} of epsilon {show(epsilon, _DIGITS)}"

@@ -1,6 +1,7 @@
 """Simulates every method on values from an assumed distribution, before any value is read."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -130,26 +131,46 @@ def compare(
     rows: list[Row[Facts]] = []
     work = [*product(losses, choices)]
     for loss, (name, settings) in tracked(work, "planning", progress):
+        # Simple estimators have no plan.
         plan = None
         if name not in NAIVE:
             plan = plan_means(counts, lattice.bounds, name, loss, settings, tick_bits=tick_bits)
         rows.append(Row(label((name, settings)), check_epsilon(loss), plan))
-    user, cell = (np.repeat(each, counts.count) for each in (counts.user, counts.cell))
-    totals: list[Floats] = [np.zeros(1)] * len(rows)
-    means = np.zeros((len(rows), turns))
-    for turn in tracked(range(turns), "simulating releases", progress):
-        values = distribution(np.random.default_rng([start, turn]), user, cell)
-        private = made_up(counts, lattice, values)
-        for at, row in enumerate(rows):
-            errors = _errors(row, private, Simulated(start * _STRIDE + turn))
-            totals[at] = totals[at] + errors
-            _, of_values = errors
-            means[at, turn] = of_values.mean()
-    measured = []
-    for row, total, turn_means in zip(rows, totals, means, strict=True):
-        noisy, typical = total / turns
-        measured.append(Row(row.method, row.epsilon, row.plan, noisy, typical, turn_means))
-    return Comparison(tuple(measured), assumed=distribution)
+    simulated = _Simulation(counts, lattice, distribution, turns, start).rows(rows, progress)
+    return Comparison(tuple(simulated), assumed=distribution)
+
+
+@dataclass(frozen=True, eq=False)
+class _Simulation:
+    """Data sets that a distribution draws for the counts: one for each of the `turns`."""
+
+    counts: Counts
+    lattice: Lattice
+    distribution: Distribution
+    turns: int
+    seed: int
+
+    def rows(self, rows: list[Row[Facts]], progress: Progress | None) -> list[Row[Facts]]:
+        """Returns the rows with their mean absolute errors on these data sets."""
+        counts = self.counts
+        user = np.repeat(counts.user, counts.count)
+        cell = np.repeat(counts.cell, counts.count)
+        # The sums of each row's errors over data sets, (2, cells), of noisy numbers and of values.
+        totals: list[Floats] = [np.zeros(1)] * len(rows)
+        means = np.zeros((len(rows), self.turns))
+        for turn in tracked(range(self.turns), "simulating releases", progress):
+            values = self.distribution(np.random.default_rng([self.seed, turn]), user, cell)
+            private = made_up(counts, self.lattice, values)
+            for at, row in enumerate(rows):
+                errors = _errors(row, private, Simulated(self.seed * _STRIDE + turn))
+                totals[at] = totals[at] + errors
+                _, of_values = errors
+                means[at, turn] = of_values.mean()
+        measured = []
+        for row, total, turn_means in zip(rows, totals, means, strict=True):
+            noisy, typical = total / self.turns
+            measured.append(Row(row.method, row.epsilon, row.plan, noisy, typical, turn_means))
+        return measured
 
 
 def simulate(
@@ -213,7 +234,9 @@ def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
             f"the distribution does not draw {records:,} finite numbers, one for each record",
             "draw one number for each entry of `user`",
         )
+    # The first record of each membership.
     start = np.cumsum(counts.count) - counts.count
+    # Ticks from the middle of the bounds.
     ticks = lattice.ticks(drawn) - (1 << (lattice.bits - 1))
     sums = np.add.reduceat(ticks, start)
     squares = np.add.reduceat(ticks**2, start)
@@ -230,16 +253,18 @@ def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
     plan = row.plan
     if plan is None:
         mean = private.sums / private.memberships.count / 2.0**private.lattice.bits
+        # The length of its name gives each estimator its own noise.
         rng = np.random.default_rng([noise.seed, len(row.method)])
         guess = NAIVE[row.method](private.memberships, mean, float(row.epsilon), rng)
-        return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
+        errors = np.abs(bounds.lo + guess * float(bounds.width) - truth)
+        return np.stack([errors, errors])
     truth = truth[plan.planned]
     exact_steps = exact_numbers(plan, private, noise)
-    numbers = Estimates.of(plan, *exact_steps)
-    scale = numbers.noise_scale / plan.width
-    exact, aim, low, high = (
-        (each - bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
-    )
+    without_noise = Estimates.of(plan, *exact_steps)
+    scale = without_noise.noise_scale / plan.width
+    numbers = (without_noise.unclamped, truth, *without_noise.range)
+    exact, aim, low, high = ((each - bounds.lo) / plan.width for each in numbers)
     expected = laplace.clamped_error(exact, scale, aim, low, high) * plan.width
-    value = values_of(Estimates.of(plan, *add_noise(plan, exact_steps, noise)), CONFIDENCE).value
+    noisy = Estimates.of(plan, *add_noise(plan, exact_steps, noise))
+    value = values_of(noisy, CONFIDENCE).value
     return np.stack([expected, np.abs(value - truth)])

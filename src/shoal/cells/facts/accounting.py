@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints, add, largest
+from shoal.arrays import Bools, Floats, Ints, add, largest
 from shoal.cells.mechanisms.cell_statistics import Mean, Statistic, Variance
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
@@ -126,22 +126,25 @@ class ReleasedStatistics:
         user. For the sum they are proportional to roots of the sensitivities, for the product to
         the sensitivities. A joint mean and variance are one term.
         """
+        # No ratio is 0, also of a statistic that nobody moves.
         cost = np.maximum(self.largest, 1e-300)
-        errors = np.ones((len(cost), 1))
-        logarithms = np.ones((len(cost), 1))
+        # How often a term's noise scale enters the sum of the errors, and their product.
+        in_sum = np.ones((len(cost), 1))
+        in_product = np.ones((len(cost), 1))
         second_to_first = 0.0
         if self.joint:
             second_to_first, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
             first, second = self.pair
             cost[first] *= rate
             # The noise of both moments enters the variance's error, that of the first the mean's.
-            errors[first] = 5 + 4 * second_to_first
-            logarithms[first] = 2
+            in_sum[first] = 5 + 4 * second_to_first
+            in_product[first] = 2
         if least_sum:
-            ratio = (cost**self.power / errors) ** (1 / (self.power + 1))
+            ratio = (cost**self.power / in_sum) ** (1 / (self.power + 1))
         else:
-            ratio = cost / logarithms ** (1 / self.power)
+            ratio = cost / in_product ** (1 / self.power)
         if self.joint:
+            # The range of a variance is a quarter of that of the second moment.
             ratio[second] = 4 * second_to_first * ratio[first]
         ratio /= ratio.sum(axis=0)
         return ratio.ravel()
@@ -168,12 +171,16 @@ def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
 
     Source: docs/theory/cells.md#two-moments.
     """
+    # The best ratio of a grid: what is minimised is flat around its least value.
     ratio = np.geomspace(0.02, 2.0, 400)
-    one = np.ones_like(ratio)
-    rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
-    mean = one
-    variance = 4 * (1 + ratio)
-    error = mean + variance if least_sum else np.sqrt(mean * variance)
+    b1 = np.ones_like(ratio)
+    rate = _rate(b1, ratio, gaussian_noise=gaussian_noise)
+    error_of_mean = b1
+    error_of_variance = 4 * (1 + ratio)
+    if least_sum:
+        error = error_of_mean + error_of_variance
+    else:
+        error = np.sqrt(error_of_mean * error_of_variance)
     best = int((rate * error).argmin())
     return float(ratio[best]), float(rate[best])
 
@@ -195,41 +202,49 @@ class Cost:
 
     def steps(self, scale: Floats) -> list[Step]:
         """Returns the steps of a release at noise scales as parts of the range."""
-        released = self.released
-        weights = released.weights
-        user = weights.user
-        users = weights.counts.n_users
+        user = self.released.weights.user
+        users = self.released.weights.counts.n_users
         bits = self.bits
-        of_selection = self.selection_steps
-        present = np.bincount(user, minlength=users) > 0
-        if float(of_selection.sum(dtype=np.float64)) >= LARGEST_STEPS:
-            raise _too_large()
-        if self.range.selects == "per cell":
-            selecting = add(user, of_selection[weights.cell], users)
-        else:
-            selecting = present * int(of_selection.sum())
-        found: list[Step] = [Selections(bits, selecting)]
+        steps: list[Step] = [Selections(bits, self._user_selections())]
         parts, excess_bits = excess_of(self.parameters)
         if parts:
-            found.append(NoisyVector("pair", excess_bits, present * parts))
+            steps.append(NoisyVector("pair", excess_bits, self._present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
         # A user moves a vector in a ball by its diameter at most; without balls, by these terms.
         terms = []
         if not any(balls):
-            terms = released.member_steps(scale, bits)
-        if released.gaussian:
-            moves = present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
+            terms = self.released.member_steps(scale, bits)
+        if self.released.gaussian:
+            # Whole numbers of Python, as squares may be too large for 64 bits.
+            moves = self._present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
             if terms:
                 squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
                 moves = np.bincount(user, squares, minlength=users) * _SQUARES_OUTWARD
-            return [*found, NoisyVector("gaussian", bits, moves, self.most_numbers)]
-        moves = present * 2 * sum(balls)
+            return [*steps, NoisyVector("gaussian", bits, moves, self.most_numbers)]
+        moves = self._present * 2 * sum(balls)
         if terms:
-            steps = np.sum(terms, axis=0)
-            if float(steps.sum(dtype=np.float64)) >= LARGEST_STEPS:
+            of_member = np.sum(terms, axis=0)
+            if float(of_member.sum(dtype=np.float64)) >= LARGEST_STEPS:
                 raise _too_large()
-            moves = add(user, steps, users)
-        return [*found, NoisyVector("laplace", bits, moves)]
+            moves = add(user, of_member, users)
+        return [*steps, NoisyVector("laplace", bits, moves)]
+
+    @property
+    def _present(self) -> Bools:
+        """Whether each user is in a planned cell."""
+        weights = self.released.weights
+        return np.bincount(weights.user, minlength=weights.counts.n_users) > 0
+
+    def _user_selections(self) -> Ints:
+        """Returns each user's loss by selections, in units of 2^-bits."""
+        of_selection = self.selection_steps
+        if float(of_selection.sum(dtype=np.float64)) >= LARGEST_STEPS:
+            raise _too_large()
+        if self.range.selects == "per cell":
+            weights = self.released.weights
+            users = weights.counts.n_users
+            return add(weights.user, of_selection[weights.cell], users)
+        return self._present * int(of_selection.sum())
 
     def losses(self, scale: Floats) -> Losses:
         """Returns each user's loss at noise scales as parts of the range."""
@@ -241,6 +256,7 @@ class Cost:
             return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
         user = self.released.weights.user
         allowed = self.allowed_rho(epsilon)
+        # A user's rho is half of the squares of what it moves in noise scales.
         squares = np.bincount(user, self.released.member_losses(scale))
         scale = scale * float(squares.max() / (2 * float(allowed))) ** 0.5
         return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)
@@ -248,10 +264,12 @@ class Cost:
     def allowed_rho(self, epsilon: Fraction) -> Fraction:
         """Returns the largest rho of Gaussian noise that epsilon allows beside the selections."""
         left = epsilon - self.selecting
-        nearest = float(left)
-        below = nearest if nearest <= left else math.nextafter(nearest, 0.0)
-        found = gaussian.rho_of_lattice(below, float(self.delta), self.most_numbers, self.bits)
-        return Fraction(found)
+        # Rounded downwards.
+        rounded = float(left)
+        if rounded > left:
+            rounded = math.nextafter(rounded, 0.0)
+        rho = gaussian.rho_of_lattice(rounded, float(self.delta), self.most_numbers, self.bits)
+        return Fraction(rho)
 
     @property
     def selecting(self) -> Fraction:

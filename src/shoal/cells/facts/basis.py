@@ -96,17 +96,12 @@ class Basis(Asked, Model):
 
 
 def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
-    """Returns the public numbers of a plan and of the ranges that were selected for it, in full."""
+    """Returns the public numbers of a plan and of its selected ranges `chosen`, not yet rounded."""
     decision = plan.decision
     parameters = plan.parameters
     weights = plan.weights
     clipped = parameters.get("clipped", np.zeros(1, dtype=np.int64))
-    bias = plan.bias_bound
     top = 1 << (plan.lattice.bits + FINE)
-    if chosen is not None and not plan.of_vectors:
-        rounding = mean_rounding(plan.lattice, decision.scale, decision.bits, chosen.width / top)
-        bias = weights.bias + range_bias(weights, chosen, top)
-        bias = np.minimum(rounding + bias, 1.0) * plan.width
     return Basis(
         request=plan.shown_request,
         method=decision.method.name,
@@ -131,10 +126,21 @@ def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
         moved=plan.moved,
         lead=plan.lead,
         deviation=_deviation(weights, chosen, top),
-        bias_bound=bias,
+        bias_bound=_bias_bound(plan, chosen, top),
         worst_case_error=plan.worst_case_error,
         squares=plan.squares,
     )
+
+
+def _bias_bound(plan: Facts, chosen: Interval | None, top: int) -> Floats:
+    """Returns the largest bias of each number, once selected ranges are known."""
+    if chosen is None or plan.of_vectors:
+        return plan.bias_bound
+    weights = plan.weights
+    decision = plan.decision
+    rounding = mean_rounding(plan.lattice, decision.scale, decision.bits, chosen.width / top)
+    bias = weights.bias + range_bias(weights, chosen, top)
+    return np.minimum(rounding + bias, 1.0) * plan.width
 
 
 def for_readers(plan: Facts, basis: Basis) -> Basis:
@@ -176,20 +182,26 @@ def _deviation(weights: Weights, chosen: Interval | None, top: int) -> Floats:
         return np.zeros(weights.n_cells)
     cell = weights.cell
     cells = weights.n_cells
-    half: Any = np.full(len(cell), 0.5)
     weight = weights.weight
     if weights.window is not None:
         weight = weights.reach
-    if chosen is not None and weights.window is None:
-        low, high = ends(weights, chosen)
-        half = np.minimum((high - low) / (2 * top), 0.5)
-    elif chosen is not None:
-        half = (chosen.width / (2 * top))[cell]
-    kept = np.maximum(1 - weights.missing, 1e-9)
-    part = weight / (weights.total * kept)[cell]
-    difference = (part - weights.share) * half
+    # A cell of which windows leave out everything has no part to divide.
+    not_missing = np.maximum(1 - weights.missing, 1e-9)
+    part = weight / (weights.total * not_missing)[cell]
+    difference = (part - weights.share) * _half_ranges(weights, chosen, top)
     users = np.bincount(cell, minlength=cells)
-    variance = np.bincount(cell, difference**2, minlength=cells)
+    squares = np.bincount(cell, difference**2, minlength=cells)
+    # A cell with a single user has no difference.
     others = np.maximum(users - 1, 1)
-    found: Floats = np.sqrt(variance * users / others)
-    return found
+    deviation: Floats = np.sqrt(squares * users / others)
+    return deviation
+
+
+def _half_ranges(weights: Weights, chosen: Interval | None, top: int) -> Any:
+    """Returns half the width of each member's range, as a part of the bounds' width."""
+    if chosen is None:
+        return np.full(len(weights.cell), 0.5)
+    if weights.window is not None:
+        return (chosen.width / (2 * top))[weights.cell]
+    low, high = ends(weights, chosen)
+    return np.minimum((high - low) / (2 * top), 0.5)

@@ -13,8 +13,8 @@ from shoal.arrays import Bools, Floats
 _SLACK = 1 - 1e-9
 # Numbers up to this, which other machines may compute as 0, count as 0.
 _NOTHING = 1e-12
-# What a number may exceed a multiple of one half by, and be rounded to it: cells that are alike
-# differ by less.
+# A number that exceeds a multiple of one half by no more than this is rounded down to it: cells
+# that are alike differ by less.
 _HARDLY = 0.05
 # Bits to which numbers of cells with many users are rounded.
 _BITS = 5
@@ -33,7 +33,11 @@ def bounds_upwards(bounds: Floats, few: Bools) -> Floats:
 
 
 def _rounded(numbers: Floats, few: Bools, bits: int, powers: int) -> Floats:
-    """Rounds up to so many bits, or to a power of two whose exponent is a multiple of `powers`."""
+    """Rounds up to `bits` bits, or to a power of two whose exponent is a multiple of `powers`.
+
+    Numbers of cells of few users are rounded to powers; `powers` is 1 or 2.
+    """
+    # A number is its mantissa, from 1/2 to 1, times two to its exponent.
     mantissa, exponent = np.frexp(np.where(numbers > _NOTHING, numbers, 1.0) * _SLACK)
     steps = 2.0**bits
     to_bits = np.ldexp(np.ceil(mantissa * steps) / steps, exponent)

@@ -111,19 +111,23 @@ def public_status(counts: Counts, request: Request) -> np.ndarray:
 
 def check_counts(counts: Counts, request: Request, method: Method) -> None:
     """Refuses counts whose sums would not fit 64 bits, and weights for cells that do not exist."""
-    largest = int(counts.count.max())
+    most_of_user = int(counts.count.max())
+    # A user's sum of values is below 2^62 in units of 2^-FINE ticks.
     bits = 62 - request.tick_bits - FINE
-    if largest >= 1 << bits or (largest + 1) * counts.n_cells >= 2**62:
+    if most_of_user >= 1 << bits or (most_of_user + 1) * counts.n_cells >= 2**62:
         raise InputError(
-            f"a user has {largest:,} records in one cell, too many for {request.tick_bits} tick "
-            "bits",
+            f"a user has {most_of_user:,} records in one cell, too many for {request.tick_bits} "
+            "tick bits",
             f"use smaller cells or fewer tick bits: fewer than 2^{bits} records fit",
         )
+    # An optimal plan counts each record in up to 2^PART parts.
     bits = 62 - request.tick_bits - PART
-    all_records = int(counts.totals.max())
-    if method.planner == "optimal" and (largest >= 1 << bits or all_records >= 1 << (62 - PART)):
+    most_of_cell = int(counts.totals.max())
+    too_many = most_of_user >= 1 << bits or most_of_cell >= 1 << (62 - PART)
+    if method.planner == "optimal" and too_many:
         raise InputError(
-            f"{largest:,} records of a user in a cell, or {all_records:,} of a cell, are too many",
+            f"{most_of_user:,} records of a user in a cell, or {most_of_cell:,} of a cell, are too "
+            "many",
             f"use smaller cells, fewer tick bits or another method: 2^{bits} and 2^{62 - PART} fit",
         )
     weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics

@@ -90,18 +90,19 @@ class ErrorBounds(Asked):
         """
         decision = self.decision
         lattice = self.lattice
-        means = 0.0
+        # With shared noise every record counts, and means of users are not rounded.
+        of_means = 0.0
         if decision.method.planner != "shared":
-            means = 2.0 ** -(lattice.bits + FINE)
-        tick = float(lattice.rounding)
-        ticks = [each.rounding(tick, means) for each in self.statistics]
-        steps = decision.scale * self.widest * 2.0 ** -(decision.bits + 1)
+            of_means = 2.0 ** -(lattice.bits + FINE)
+        of_values = float(lattice.rounding)
+        of_statistics = [each.rounding(of_values, of_means) for each in self.statistics]
+        half_steps = decision.scale * self.widest * 2.0 ** -(decision.bits + 1)
         if decision.joint:
-            rows = self.per_statistic(steps)
+            rows = self.per_statistic(half_steps)
             first, second = self.pair
             # The square of the first moment moves by less than its lattice step.
             rows[second] += 4 * rows[first] * (1 + rows[first])
-        return np.repeat(ticks, len(self.planned)) + steps
+        return np.repeat(of_statistics, len(self.planned)) + half_steps
 
     @cached_property
     def worst_case_error(self) -> Floats:
@@ -122,6 +123,7 @@ class ErrorBounds(Asked):
             rows = self.per_statistic(noise)
             first, second = self.pair
             b1 = self.per_statistic(self.decision.scale)[first]
+            # The mean distance of the squared noise from its expectation, at a scale of 1.
             square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
             # With the noise z1 of the centred first moment s1, the variance is further off by four
             # times 2 s1 z1, which is at most |z1|, and z1^2 less its expectation.

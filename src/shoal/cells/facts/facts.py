@@ -200,17 +200,17 @@ class Facts(Steps, ErrorBounds):
         counts = self.counts
         memberships = (counts.cell, counts.count, counts.n_cells)
         errors = self.per_statistic(self.worst_case_error / self.statistic_range)
-        least = []
-        for each, error in zip(self.statistics, errors, strict=True):
-            if isinstance(each, Variance):
+        bounds = []
+        for statistic, error in zip(self.statistics, errors, strict=True):
+            if isinstance(statistic, Variance):
                 # The bound is closer as it need only hold for plans with smaller errors than this.
                 at_most = np.full(counts.n_cells, 0.5)
                 at_most[self.planned] = error
-                found = limits.least_variance_error(*memberships, self.epsilon, at_most)
+                bound = limits.least_variance_error(*memberships, self.epsilon, at_most)
             else:
-                found = limits.least_mean_error(*memberships, self.epsilon)
-            least.append(found[self.planned])
-        return np.concatenate(least) * self.statistic_range
+                bound = limits.least_mean_error(*memberships, self.epsilon)
+            bounds.append(bound[self.planned])
+        return np.concatenate(bounds) * self.statistic_range
 
     @cached_property
     def gap(self) -> float | None:
@@ -226,14 +226,15 @@ class Facts(Steps, ErrorBounds):
             return None
         numbers = self.numbers
         if targets is not None:
-            left = self.epsilon - float(self.cost.selecting)
-            return optimal_gap(numbers, targets, duals, scale, left)
+            loss_of_noise = self.epsilon - float(self.cost.selecting)
+            return optimal_gap(numbers, targets, duals, scale, loss_of_noise)
         total = numbers.per_statistic(scale).sum(axis=0)
         spent = 2 * self.losses.noise_rho if self.gaussian else self.epsilon
         power = numbers.power
         problem = numbers.problem(self.importance, scale)
-        found = allocation.balanced_gap(problem, total**power, duals, float(spent))
-        return found / power
+        gap = allocation.balanced_gap(problem, total**power, duals, float(spent))
+        # With Gaussian noise the problem is in squares of scales, with twice their logarithms.
+        return gap / power
 
     @property
     def importance(self) -> Floats:
@@ -266,6 +267,7 @@ def _check_decision(plan: Facts) -> None:
     if not sound:
         raise InputError("the plan has impossible decisions", "make the plan again with shoal.plan")
     top = 1 << (plan.lattice.bits + FINE)
+    # The smallest noise scale in the narrowest range that may be selected.
     finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
     # On a lattice without room, noise would have to depend on the number that it hides.
     if 2.0**chosen.bits > LARGEST_STEPS * finest:
@@ -293,10 +295,11 @@ def _in_the_ball(plan: Facts) -> bool:
     Then no sum of a user's vector overflows.
     """
     weights = plan.weights
+    # The l1 norm with Laplace noise, the l2 norm with Gaussian noise.
     power = plan.numbers.power
     step = plan.decision.scale[weights.cell] * 2.0**-plan.decision.bits
-    reach = weights.weight / weights.total[weights.cell] / step
-    norm = np.bincount(weights.user, reach**power) ** (1 / power)
+    weight_in_steps = weights.weight / weights.total[weights.cell] / step
+    norm = np.bincount(weights.user, weight_in_steps**power) ** (1 / power)
     return float(norm.max()) <= ball_of(plan.parameters) * _FULL
 
 

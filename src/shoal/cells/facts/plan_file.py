@@ -49,7 +49,7 @@ class Duals(Model):
         return cls(users=len(duals), user=user, dual=duals[user])
 
     def dense(self, users: int) -> Floats:
-        """Returns the dual variables of all users; a LookupError if there are not so many users."""
+        """Returns the dual variables of all users; raises a LookupError if their number differs."""
         if self.users != users or self.dual.shape != self.user.shape:
             raise LookupError
         duals = np.zeros(users)
@@ -148,9 +148,9 @@ class Record(envelope.Record):
 def met(plan: SomeFacts) -> SomeFacts:
     """Returns the plan if it costs and errs no more than was asked, and refuses it otherwise."""
     request = plan.request
-    if (request.epsilon is not None and plan.exact_epsilon > request.epsilon) or (
-        request.error is not None and float(plan.worst_case_error.max()) > request.error
-    ):
+    costs_more = request.epsilon is not None and plan.exact_epsilon > request.epsilon
+    errs_more = request.error is not None and float(plan.worst_case_error.max()) > request.error
+    if costs_more or errs_more:
         raise InputError(
             "the noise cannot be rounded finely enough for this request",
             "ask for a larger error or a smaller epsilon, or give more tick_bits",

@@ -77,14 +77,15 @@ class Program:
         """Returns the program of the cells whose target is smaller than guessing's error."""
         needed = self.target < MIDPOINT_ERROR
         keep = needed[self.cell]
-        position = np.cumsum(needed) - 1
+        # These cells are numbered anew, without gaps; users keep their numbers.
+        new_number = np.cumsum(needed) - 1
         return Program(
-            self.user[keep],
-            position[self.cell[keep]],
-            self.share[keep],
-            self.cost[keep],
-            self.target[needed],
-            self.n_users,
+            user=self.user[keep],
+            cell=new_number[self.cell[keep]],
+            share=self.share[keep],
+            cost=self.cost[keep],
+            target=self.target[needed],
+            n_users=self.n_users,
         )
 
 
@@ -126,15 +127,17 @@ def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
 
     In a cell where the weights leave no room for noise, the shares become the weights.
     """
+    # Guessing keeps these cells' targets: nobody counts, and a constant needs no noise.
     free = program.target >= MIDPOINT_ERROR
-    kept = np.fmin(np.fmax(weight, 0.0), program.share)
-    noise = _most_noise(program, kept)
+    # A NaN becomes 0.
+    weight = np.fmin(np.fmax(weight, 0.0), program.share)
+    noise = _most_noise(program, weight)
     short = (noise <= 0) & ~free
     if short.any():
-        kept = np.where(short[program.cell], program.share, kept)
-        noise = _most_noise(program, kept)
-    kept = np.where(free[program.cell], 0.0, kept)
-    return kept, np.where(free, 0.0, noise)
+        weight = np.where(short[program.cell], program.share, weight)
+        noise = _most_noise(program, weight)
+    weight = np.where(free[program.cell], 0.0, weight)
+    return weight, np.where(free, 0.0, noise)
 
 
 def _most_noise(program: Program, weight: Floats) -> Floats:
@@ -150,8 +153,9 @@ def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
     lost = np.where(weight > 0, math.inf, 0.0)
     finite = (weight > 0) & (scale > 0)
     np.divide(program.cost * weight, scale, out=lost, where=finite)
-    size = np.bincount(program.user, minlength=program.n_users)
-    loss = program.by_user(lost) * (1 + (size + 4) * _ULP)
+    # A sum over a user's cells is off by at most one rounding for each, and a few for its terms.
+    cells_of_user = np.bincount(program.user, minlength=program.n_users)
+    loss = program.by_user(lost) * (1 + (cells_of_user + 4) * _ULP)
     return float(loss.max())
 
 
@@ -168,37 +172,47 @@ def dual_bound(program: Program, duals: Floats) -> float:
         return 0.0
     duals = duals / largest + _PRICE
     cell = program.cell
-    size = program.size
     share = program.share
     price = duals[program.user] * program.cost
     need = 1 - 2 * program.target
-    # Members are ordered by cell, then by price with a precision of some forty bits.
-    order = np.argsort(cell + price / (2 * float(price.max())))
-    start = np.cumsum(size) - size
-
-    def running(entry: Floats) -> Floats:
-        ordered = entry[order]
-        total = np.cumsum(ordered)
-        before: Floats = np.repeat(total[start] - ordered[start], size)
-        return total - before
-
     # `excess` below adds `size` terms share * (tau - price), whose shares sum to 1: it is off by at
     # most size + 6 roundings of tau. Two more are for the comparison with tau * need.
-    slack = (size + 8) * _ULP
+    slack = (program.size + 8) * _ULP
     needed = need - 2 * slack
-    room = running(share) - np.repeat(needed, size)
-    ratio = np.full(len(room), math.inf)
-    np.divide(running(price * share), room, out=ratio, where=room > _ROOM)
-    tau = np.minimum.reduceat(ratio, start)
+    tau = _least_ratios(program, price, needed)
     # Running sums have the rounding of all cells; the sums below only that of the cell's own users.
     kept = np.where(price <= tau[cell], share, 0.0)
     room = program.by_cell(kept) - needed
     np.divide(program.by_cell(price * kept), room, out=tau, where=room > _ROOM)
     usable = (need > 0) & np.isfinite(tau)
     tau = np.where(usable, tau, 0.0)
+    # Cells whose tau does not keep the inequality add nothing to the bound.
     above = np.maximum(tau[cell] - price, 0.0)
     excess = program.by_cell(share * above)
     proved = excess + slack * tau <= tau * need
     total = float(duals.sum()) * (1 + (len(duals) + 2) * _ULP)
     bound = 2 * float(tau[proved].sum()) / total
     return bound * (1 - (len(tau) + 8) * _ULP)
+
+
+def _least_ratios(program: Program, price: Floats, needed: Floats) -> Floats:
+    """Returns each cell's least sum of price * share divided by its sum of shares beyond `needed`.
+
+    The sums are over the first users of the cell by rising price, for any number of them.
+    """
+    size = program.size
+    # Members are ordered by cell, then by price with a precision of some forty bits.
+    order = np.argsort(program.cell + price / (2 * float(price.max())))
+    start = np.cumsum(size) - size
+
+    def running(entry: Floats) -> Floats:
+        """Returns the sums over each member and those before it in its cell."""
+        ordered = entry[order]
+        total = np.cumsum(ordered)
+        before: Floats = np.repeat(total[start] - ordered[start], size)
+        return total - before
+
+    room = running(program.share) - np.repeat(needed, size)
+    ratio = np.full(len(room), math.inf)
+    np.divide(running(price * program.share), room, out=ratio, where=room > _ROOM)
+    return np.asarray(np.minimum.reduceat(ratio, start))

@@ -50,12 +50,14 @@ def _delta(delta: Any) -> Fraction:
 
 def _weights(given: Any) -> dict[str, float]:
     """Returns the importance of each label, sorted by label and within its limits."""
-    ends: dict[str, Any] = {"least": 1 / _MOST_WEIGHT, "most": _MOST_WEIGHT}
     weights = checks.mapping(given, "weights")
-    return {
-        label: checks.number(weights[label], f"the weight of cell {checks.shown(label)}", **ends)
-        for label in sorted(weights)
-    }
+    checked_weights = {}
+    for label in sorted(weights):
+        name = f"the weight of cell {checks.shown(label)}"
+        checked_weights[label] = checks.number(
+            weights[label], name, least=1 / _MOST_WEIGHT, most=_MOST_WEIGHT
+        )
+    return checked_weights
 
 
 def _largest_error(given: Any) -> float | str:
@@ -125,6 +127,7 @@ class Request(Model):
         """Checks settings and sorts them by name; refuses settings without a method."""
         settings = given.get("settings") if isinstance(given, dict) else None
         if settings is None:
+            # Without the entry, its default holds.
             return {name: each for name, each in given.items() if name != "settings"}
         if given.get("method") is None:
             if checks.mapping(settings, "settings"):
@@ -135,11 +138,12 @@ class Request(Model):
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuses arguments that do not go together."""
+        # This refuses bounds and tick bits that do not go together.
         _ = self.lattice
         if (self.epsilon is None) == (self.error is None):
-            state = "missing" if self.epsilon is None else "given"
+            both = "missing" if self.epsilon is None else "given"
             raise InputError(
-                f"epsilon and error are both {state}",
+                f"epsilon and error are both {both}",
                 "give exactly one of them, for example epsilon=1.0",
             )
         if self.method is not None and (self.objective or self.range):
@@ -160,17 +164,18 @@ class Request(Model):
     def _check_method(self, method: Method) -> None:
         """Refuses arguments that the method cannot carry out."""
         names = ", ".join(self.statistics)
+        only_mean = names == "mean"
         if self.weights and not method.takes_weights:
             raise InputError(
                 f"the method {method.name} takes no weights",
                 "leave weights out, or choose the method balanced",
             )
-        if names != "mean" and method.planner == "by cell":
+        if not only_mean and method.planner == "by cell":
             raise InputError(
                 f"the method {method.name} cannot release the statistics {names}",
                 f"choose {_those(lambda each: each.planner != 'by cell')}, or plan only the mean",
             )
-        if names != "mean" and method.means_alone:
+        if not only_mean and method.means_alone:
             raise InputError(
                 f"private ranges work only for plans of the mean, not of {names}",
                 "leave the setting range out, or choose another method",

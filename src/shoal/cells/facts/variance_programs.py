@@ -58,6 +58,7 @@ class StatisticPrograms:
     def at(self, missing: Floats) -> Program:
         """Returns the program with the variance's chord and slope at missing masses, (cells,)."""
         chord = 2 * (1 - np.minimum(missing, 0.5)) * self.varies
+        # A mean or share has half the missing mass as its bias.
         slope = self.linear / 2 + chord
         return self._with_slope(self.program.target, slope, missing)
 
@@ -109,11 +110,14 @@ class StatisticPrograms:
         """
         if not self.varies:
             return np.full(len(part), self.linear**2.0)
-        alone = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
-        cost: Floats = (self.linear + np.sqrt(alone)) ** 2
+        # A mean or share costs 1, a variance its slope: the least cost is the square of the sum of
+        # their roots.
+        slope = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
+        cost: Floats = (self.linear + np.sqrt(slope)) ** 2
         if self.joint:
-            together = self.linear - 1 + JOINT_COST**0.5
-            cost = np.minimum(cost, together**2)
+            # One mean is released together with the variance.
+            roots = self.linear - 1 + JOINT_COST**0.5
+            cost = np.minimum(cost, roots**2)
         return cost
 
     def _most_missing(self, error: Floats) -> Floats:
@@ -167,12 +171,12 @@ def gap(
     weights = numbers.weights
     factor = largest_factor(WeightedPlan(numbers, targets), scale)
     program = Program(
-        weights.user,
-        weights.cell,
-        weights.share,
-        np.ones(len(weights.share)),
-        targets,
-        weights.counts.n_users,
+        user=weights.user,
+        cell=weights.cell,
+        share=weights.share,
+        cost=np.ones(len(weights.share)),
+        target=targets,
+        n_users=weights.counts.n_users,
     )
     programs = StatisticPrograms.of(program, numbers.statistics)
     bound = programs.least_factor(duals, loss, factor)

@@ -84,6 +84,7 @@ class WeightedPlan:
     def least(self, epsilon: float) -> float:
         """Returns the least factor at which the loss is at most epsilon."""
         high = 1.0
+        # The loss falls as errors rise.
         while self.loss(high) > epsilon:
             high *= 2
         low = 0.0

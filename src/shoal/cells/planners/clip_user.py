@@ -40,13 +40,14 @@ def clip_user_plan(task: Task) -> Facts:
     weights = task.method.weigh(task.counts, task.cells, parameters)
     numbers = ReleasedStatistics(weights, task.request.kinds)
     duals = None
-    # Each cell has the loss epsilon divided by the most cells in which a user is left.
+    # Each cell has the loss epsilon divided by the most cells in which a user is left, and each
+    # statistic an equal part of that.
     scale = numbers.largest * len(task.request.kinds) * clipped.cells_of_user / epsilon
     if settings.get("noise") == "balanced":
         shape = numbers.shape(least_sum=False)
-        found = balanced(numbers.problem(task.importance, shape))
-        scale = numbers.per_statistic(shape) * found.noise_scale / epsilon
-        duals = found.duals
+        allocation = balanced(numbers.problem(task.importance, shape))
+        scale = numbers.per_statistic(shape) * allocation.noise_scale / epsilon
+        duals = allocation.duals
     return finish(task, numbers, limit, scale.ravel(), parameters=parameters, duals=duals)
 
 
@@ -68,12 +69,15 @@ def _fewest_cells(task: Task, epsilon: float) -> Clipped:
         kept = clip_user(user, cell, count, cost, cost_of_one=cost_of_one, spare_best=spare_best)
         return kept, int(np.bincount(user[kept]).max())
 
+    # At the number `enough` users are left in no more cells than it says; below `fewest` they are
+    # taken to be left in more.
     enough = int(np.bincount(user).max())
     fewest = 1
     kept, left = clip(enough)
     while fewest < enough:
-        # With fewer cells for each user, a cell may cost more loss, and then fewer users may leave
-        # it than the number of cells demands: then a number between is tried.
+        # The number in which users are left now is tried next. With fewer cells for each user, a
+        # cell may cost more loss, and then fewer users may leave it than the number demands: then a
+        # number between is tried.
         tried = max(fewest, min(left, enough - 1))
         kept_now, left_now = clip(tried)
         if left_now <= tried:
@@ -111,61 +115,66 @@ def clip_user(
     start = cost(largest(cell, count, n_cells), totals, totals)
     limit = float(start.max()) if error is None else error
     spared = int(start.argmin()) if spare_best else -1
-    kept = totals.tolist()
-    amount = count.tolist()
-    of_cell = cell.tolist()
-    alive = [True] * len(amount)
+    # Lists are faster than arrays where single numbers are read and written.
+    cell_of = cell.tolist()
+    records = count.tolist()
+    all_records = totals.tolist()
+    kept_records = totals.tolist()
+    kept = [True] * len(records)
     # Memberships of each cell by rising counts; of equal counts the first comes last.
-    rising = np.lexsort((-np.arange(len(cell)), count, cell))
-    of_cell_rising = [each.tolist() for each in np.split(rising, _starts(cell[rising], n_cells))]
+    rising = _by_group(np.lexsort((-np.arange(len(cell)), count, cell)), cell, n_cells)
     # The two heaviest kept memberships of each cell, the heaviest first.
-    heaviest = [_two_last(row, alive) for row in of_cell_rising]
-    size = totals.tolist()
+    heaviest = [_two_last(row, kept) for row in rising]
     cost_of = cost_of_one or (
         lambda *numbers: float(cost(*(np.array([each]) for each in numbers))[0])
     )
 
     def least_without(memberships: list[int]) -> tuple[float, int]:
         """Returns the least error of a user's cells without its records, and that cell's place."""
-        best = np.inf
-        at = 0
-        for number, place in enumerate(memberships):
-            g = of_cell[place]
-            left = kept[g] - amount[place]
+        least_error = np.inf
+        least_place = 0
+        for place, membership in enumerate(memberships):
+            g = cell_of[membership]
+            left = kept_records[g] - records[membership]
+            # A cell keeps at least one user.
             if left <= 0 or g == spared:
                 continue
             first, second = heaviest[g]
-            found = cost_of(amount[second if first == place else first], left, size[g])
-            if found < best:
-                best = found
-                at = number
-        return best, at
+            heaviest_left = second if first == membership else first
+            error_without = cost_of(records[heaviest_left], left, all_records[g])
+            if error_without < least_error:
+                least_error = error_without
+                least_place = place
+        return least_error, least_place
 
-    by_user = np.lexsort((cell, user))
-    of_user = [each.tolist() for each in np.split(by_user, _starts(user[by_user], n_users))]
-    for number in range(max(map(len, of_user)), 0, -1):
-        for memberships in [each for each in of_user if len(each) == number]:
-            least_error, at = least_without(memberships)
+    of_user = _by_group(np.lexsort((cell, user)), user, n_users)
+    # Each turn takes one cell from every user who is in the most cells.
+    for most in range(max(map(len, of_user)), 0, -1):
+        for memberships in [each for each in of_user if len(each) == most]:
+            least_error, place = least_without(memberships)
             if least_error > limit:
-                return np.array(alive)
-            gone = memberships.pop(at)
-            g = of_cell[gone]
-            alive[gone] = False
-            kept[g] -= amount[gone]
-            if gone in heaviest[g]:
-                heaviest[g] = _two_last(of_cell_rising[g], alive)
-    return np.array(alive)
+                return np.array(kept)
+            lost = memberships.pop(place)
+            g = cell_of[lost]
+            kept[lost] = False
+            kept_records[g] -= records[lost]
+            if lost in heaviest[g]:
+                heaviest[g] = _two_last(rising[g], kept)
+    return np.array(kept)
 
 
-def _two_last(row: list[int], alive: list[bool]) -> tuple[int, int]:
+def _two_last(row: list[int], kept: list[bool]) -> tuple[int, int]:
     """Returns the last two kept memberships of a row, or -1, and drops lost ones from its end."""
-    while row and not alive[row[-1]]:
+    while row and not kept[row[-1]]:
         row.pop()
-    while len(row) > 1 and not alive[row[-2]]:
+    while len(row) > 1 and not kept[row[-2]]:
         del row[-2]
-    return row[-1] if row else -1, row[-2] if len(row) > 1 else -1
+    last = row[-1] if row else -1
+    second_last = row[-2] if len(row) > 1 else -1
+    return last, second_last
 
 
-def _starts(sorted_groups: Ints, size: int) -> Ints:
-    """Returns where each group but the first begins."""
-    return np.searchsorted(sorted_groups, np.arange(1, size))
+def _by_group(order: Ints, group: Ints, n_groups: int) -> list[list[int]]:
+    """Returns the memberships of each group, from an order of all that is sorted by group."""
+    starts = np.searchsorted(group[order], np.arange(1, n_groups))
+    return [each.tolist() for each in np.split(order, starts)]

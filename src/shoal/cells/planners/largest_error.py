@@ -19,7 +19,7 @@ from shoal.theory.allocation import balanced
 
 # The part by which another machine's logarithms and simulated sums may differ.
 _CLOSE = 1e-6
-# One in so many of the remaining cells is given up at a time.
+# An eighth of the remaining cells is given up at a time.
 _PART = 8
 
 
@@ -45,8 +45,9 @@ def most_cells(task: Task, make: Callable[[Task], Facts]) -> Facts:
     status = np.array(task.status, dtype=object)
     order = keeping_order(task)
     order = order[(status == "planned")[order]]
-    found = None
+    best = None
     tried = plan
+    # `few` cells keep the error, or are none; `many` cells do not keep it.
     few = 0
     many = len(order)
     while many - few > 1:
@@ -56,12 +57,12 @@ def most_cells(task: Task, make: Callable[[Task], Facts]) -> Facts:
         tried = make(task.with_status(fewer))
         if within(tried):
             few = middle
-            found = tried
+            best = tried
         else:
             many = middle
-    if found is None:
+    if best is None:
         raise _none_keeps(tried)
-    return found
+    return best
 
 
 def keeping_order(task: Task) -> Ints:
@@ -74,20 +75,20 @@ def keeping_order(task: Task) -> Ints:
     left = np.arange(task.counts.n_cells)
     given_up = []
     while len(left) > 1:
-        rank = np.argsort(_noise(task, left), kind="stable")
-        stay = len(left) - max(1, len(left) // _PART)
-        given_up.append(left[rank[stay:]])
-        left = np.sort(left[rank[:stay]])
+        rising = left[np.argsort(_noise(task, left), kind="stable")]
+        n_stay = len(left) - max(1, len(left) // _PART)
+        given_up.append(rising[n_stay:])
+        left = np.sort(rising[:n_stay])
     return np.concatenate([left, *reversed(given_up)])
 
 
 def _noise(task: Task, cells: Ints) -> Floats:
     """Returns the logarithms of the cells' noise scales, balanced as for means."""
-    count = task.counts.count[members(task.counts, cells)[0]]
-    weight = count
+    member, _ = members(task.counts, cells)
+    weight = task.counts.count[member]
     if task.method.selects:
         # With a private range users are taken to count alike.
-        weight = np.ones_like(count)
+        weight = np.ones_like(weight)
     numbers = ReleasedStatistics(linear(task.counts, cells, weight), (Mean(),))
     important = importance(task.counts, cells, task.request.weights)
     problem = numbers.problem(important, np.ones(len(cells)))

@@ -43,29 +43,36 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
         return method_of(request.method, request.settings), ""
     if request.objective == "worst_case" or request.epsilon is None:
         return _certified(request, counts)
-    why = ""
-    if request.statistics != ("mean",):
-        why = "errors hold in every data set: private ranges are found only for means"
-    elif _count_alike(counts) and request.range == "tight":
-        why = "users have about equally many records, and values may fill the bounds"
     epsilon = float(request.epsilon)
-    sizes = counts.n_users, len(counts.user), counts.n_cells
-    selects = split(epsilon, *sizes) is not None
-    few = selects and counts.n_cells <= _FEW_CELLS and not request.range
-    if not why and few and _count_alike(counts):
-        why = (
-            "few cells, and users have about equally many records: a private range helps only if "
-            'values fill a small part of the bounds (range="loose", --setting range=loose)'
-        )
+    why = _why_certified(request, counts, epsilon)
     if why:
-        return _certified(request, counts)[0], why
+        method, _ = _certified(request, counts)
+        return method, why
     if counts.n_cells == 1 and _FEW <= epsilon * counts.n_users < _ENOUGH:
         why = "with few users in one cell it finds a private interval most reliably"
         return method_of("adaptive"), why
-    if rounds(epsilon, float(request.delta), *sizes) > 1:
+    memberships = len(counts.user)
+    if rounds(epsilon, float(request.delta), counts.n_users, memberships, counts.n_cells) > 1:
         why = "users are in so many cells that noise is Gaussian: a second round costs little"
         return method_of("user_clipped", {"rounds": 2}), why
     return method_of("user_clipped"), "the smallest typical error, if users have similar values"
+
+
+def _why_certified(request: Request, counts: Counts, epsilon: float) -> str:
+    """Returns why no private range serves typical errors; empty if one does."""
+    if request.statistics != ("mean",):
+        return "errors hold in every data set: private ranges are found only for means"
+    if not _count_alike(counts):
+        return ""
+    if request.range == "tight":
+        return "users have about equally many records, and values may fill the bounds"
+    selects = split(epsilon, counts.n_users, len(counts.user), counts.n_cells) is not None
+    if selects and counts.n_cells <= _FEW_CELLS and request.range is None:
+        return (
+            "few cells, and users have about equally many records: a private range helps only if "
+            'values fill a small part of the bounds (range="loose", --setting range=loose)'
+        )
+    return ""
 
 
 def _count_alike(counts: Counts) -> bool:
@@ -102,11 +109,13 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
     """
     loss = float(epsilon)
     chance = float(delta)
+    # In fewer cells of a user, Gaussian noise is never smaller.
     if int(counts.cells_per_user.max()) * numbers <= cells_at_least(loss, chance):
         return False
     share = counts.count / counts.totals[counts.cell]
     # Noise is in proportion to each cell's largest share, or to the share of its average user.
     units = largest(counts.cell, share, counts.n_cells), 1 / counts.users_per_cell
+    # The mean absolute noise of each number for a user of norm 1.
     mean_noise = math.sqrt(numbers / (math.pi * rho_of(loss, chance)))
 
     def longest(unit: Floats) -> float:
@@ -120,16 +129,21 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
 
 
 def _weighted(counts: Counts, share: Floats, unit: Floats, epsilon: float) -> float:
-    """Returns the mean logarithm of the errors, with the best limit on loads of a grid."""
+    """Returns the mean logarithm of the errors, with the best limit on loads of a grid.
+
+    A user's load is the sum of its shares, each divided by the unit of its cell.
+    """
     user = counts.user
     cell = counts.cell
     load = np.bincount(user, share / unit[cell])
-    found = []
+    mean_logarithms = []
     for limit in np.geomspace(load[load > 0].min(), load.max(), _GRID):
-        bias = np.bincount(cell, share * np.maximum(0, 1 - limit / load[user])) / 2
+        # The bias is half of the weight that the limit takes from a cell's users.
+        part_taken = np.maximum(0, 1 - limit / load[user])
+        bias = np.bincount(cell, share * part_taken) / 2
         noise = unit * limit / epsilon
-        found.append(_log(bias + noise))
-    return min(found)
+        mean_logarithms.append(_log(bias + noise))
+    return min(mean_logarithms)
 
 
 def _log(error: Floats) -> float:

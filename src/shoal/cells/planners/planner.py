@@ -41,8 +41,9 @@ def make_plan(counts: Counts, request: Request) -> Facts:
     task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
     if request.max_error is not None:
         return most_cells(task, _plan)
-    equal = method.planner == "optimal" and method.settings.get("targets", "equal") == "equal"
-    if equal and request.uninformative == "drop":
+    is_optimal = method.planner == "optimal"
+    equal_errors = is_optimal and method.settings.get("targets", "equal") == "equal"
+    if equal_errors and request.uninformative == "drop":
         return _fewest_left_out(task)
     while True:
         plan = _plan(task)
@@ -87,11 +88,11 @@ def _without(task: Task, places: Ints) -> np.ndarray:
 
 
 def _fewest_left_out(task: Task) -> Facts:
-    """Returns an optimal plan of equal errors that leaves out the fewest of the costliest cells.
+    """Returns an optimal plan of equal errors that leaves out as few cells as possible.
 
     With equal errors either all cells are uninformative or none is. So bisection finds how many
-    cells to leave out, in the order in which an equalised plan without weights and delta gives them
-    up.
+    cells to leave out. Their order is that in which an equalised plan, without weights and delta,
+    gives cells up.
     """
     plan = _plan(task)
     if not (plan.cell_error >= MIDPOINT_ERROR).any():
@@ -100,13 +101,14 @@ def _fewest_left_out(task: Task) -> Facts:
     equal = shared_noise(replace(task, request=unweighted, method=method_of("equalised")))
     # Without a loss to stop at, the order has every cell.
     order = given_up(_problem(equal), 0.0)
-    few = 0
+    # Leaving out `too_few` cells is not enough, `enough` cells are, or are all.
+    too_few = 0
     enough = len(task.cells)
-    while enough - few > 1:
-        middle = (few + enough) // 2
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
         tried = _plan(task.with_status(_without(task, order[:middle])))
         if (tried.cell_error >= MIDPOINT_ERROR).any():
-            few = middle
+            too_few = middle
         else:
             enough = middle
             plan = tried
@@ -124,7 +126,8 @@ def _to_leave_out(plan: Facts) -> Ints:
     """Returns the places of the planned cells to give up next."""
     error = plan.cell_error
     if plan.method == "equalised":
-        # The loss with noise so small that the largest error would be that of guessing.
+        # Once cells are given up until the loss at today's noise is at most `allowed`, noise can
+        # shrink so far that the largest error is only that of guessing.
         problem = _problem(plan)
         loss = float(problem.loss(np.ones(problem.n_cells)).max())
         allowed = loss * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
@@ -138,25 +141,28 @@ def _nothing_left(task: Task) -> InputError:
     """Returns the error that says why a plan would have no cell."""
     request = task.request
     rules = {"users": request.min_users, "records": request.min_records}
-    lower = [f"lower min_{what}={least}" for what, least in rules.items() if least > 1]
+    # A least number of 1 leaves no cell out.
+    rules = {what: least for what, least in rules.items() if least > 1}
+    lower = [f"lower min_{what}={least}" for what, least in rules.items()]
     if not (public_status(task.counts, request) == "planned").any():
-        few = " or ".join(f"{least:,} {what}" for what, least in rules.items() if least > 1)
+        few = " or ".join(f"{least:,} {what}" for what, least in rules.items())
         return InputError(
             f"every cell has fewer than {few}, and would be left out",
             f"use larger cells, or {' and '.join(lower)}: min_users=1 plans all cells, also those "
             "of a single user",
         )
+    steps = ", ".join(["raise epsilon", "use larger cells", *lower])
     return InputError(
         "the plan would have no cell",
-        f"{', '.join(['raise epsilon', 'use larger cells', *lower])}, or give "
-        'uninformative="keep", which also plans cells that are no better than guessing',
+        f'{steps}, or give uninformative="keep", which also plans cells that are no better than '
+        "guessing",
     )
 
 
 def _uninformative(plan: Facts, useless: np.ndarray) -> InputError:
     """Returns the error that names one of the planned cells that are `useless`."""
-    first = plan.counts.labels[plan.planned[np.flatnonzero(useless)[0]]]
+    first = plan.planned[useless][0]
     return InputError(
-        f"{int(useless.sum())} cells are uninformative, such as {first!r}",
+        f"{int(useless.sum())} cells are uninformative, such as {plan.counts.labels[first]!r}",
         'raise epsilon, use larger cells, or leave them out with uninformative="drop"',
     )

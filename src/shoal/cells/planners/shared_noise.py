@@ -49,6 +49,7 @@ def ways(request: Request) -> tuple[bool, ...]:
 
 def judge(plan: Facts) -> float:
     """Returns what the method minimises: the largest error, or the mean logarithm of errors."""
+    # One row for each statistic, one column for each cell.
     rows = plan.numbers.per_statistic(plan.relative_error)
     if plan.decision.method.levels:
         return float(rows.sum(axis=0).max())
@@ -60,15 +61,16 @@ def _plan(task: Task, numbers: ReleasedStatistics) -> Facts:
     """Returns the plan that releases these numbers, with one kind of noise."""
     shape = numbers.shape(least_sum=task.method.levels)
     problem = numbers.problem(task.importance, shape)
-    found = _ALLOCATIONS[task.method.name](problem)
+    allocated = _ALLOCATIONS[task.method.name](problem)
     if task.delta and task.method.overcounts and not numbers.gaussian:
         # Gaussian noise is charged by the true loss: so Laplace noise is compared at its true loss.
-        spent = float(problem.loss(found.noise_scale).max())
-        found = replace(found, noise_scale=found.noise_scale * spent)
-    epsilon = task.request.epsilon or _least_epsilon(found, numbers, task.request)
-    unit = np.sqrt(found.noise_scale) if numbers.gaussian else found.noise_scale
+        spent = float(problem.loss(allocated.noise_scale).max())
+        allocated = replace(allocated, noise_scale=allocated.noise_scale * spent)
+    epsilon = task.request.epsilon or _least_epsilon(allocated, numbers, task.request)
+    # The problem of Gaussian noise is in squares of scales.
+    unit = np.sqrt(allocated.noise_scale) if numbers.gaussian else allocated.noise_scale
     scale = (numbers.per_statistic(shape) * unit).ravel() / float(epsilon)
-    return finish(task, numbers, epsilon, scale, duals=found.duals)
+    return finish(task, numbers, epsilon, scale, duals=allocated.duals)
 
 
 def finish(
@@ -102,16 +104,19 @@ def finish(
     return Facts(task.counts, task.request, chosen)
 
 
-def _least_epsilon(found: Allocation, numbers: ReleasedStatistics, request: Request) -> Fraction:
-    """Returns the epsilon at which the largest worst-case error is the one asked for."""
+def _least_epsilon(noise: Allocation, numbers: ReleasedStatistics, request: Request) -> Fraction:
+    """Returns the epsilon at which the largest worst-case error is the one asked for.
+
+    `noise` is that of a loss of 1.
+    """
     statistic = numbers.statistics[0]
     lattice = request.lattice
     wanted = (request.error or 0.0) / float(statistic.statistic_range(lattice.bounds)[1])
     # The rounding to ticks is taken off, then a margin for lattice steps and for rounded scales.
-    noise = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)
-    if noise <= 0 or wanted >= MIDPOINT_ERROR:
+    largest_scale = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)
+    if largest_scale <= 0 or wanted >= MIDPOINT_ERROR:
         raise bad_error(request, statistic)
-    return Fraction(float(found.noise_scale.max()) / noise)
+    return Fraction(float(noise.noise_scale.max()) / largest_scale)
 
 
 def bad_error(request: Request, statistic: Statistic) -> InputError:

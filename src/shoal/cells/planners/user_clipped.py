@@ -35,12 +35,13 @@ _NOISE_SHARE = 0.8
 
 def user_clipped(task: Task) -> Facts:
     """Returns the plan of user-clipped means, with the noise of the smaller typical error."""
-    found = [
+    plans = [
         _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
     ]
-    if len(found) == 1:
-        return found[0]
-    return min(found, key=lambda plan: float(typical_errors(plan).mean()))
+    # Typical errors take long to simulate: a single plan needs no comparison.
+    if len(plans) == 1:
+        return plans[0]
+    return min(plans, key=lambda plan: float(typical_errors(plan).mean()))
 
 
 def _plan(task: Task, *, gaussian: bool) -> Facts:
@@ -51,7 +52,7 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
     epsilon = float(limit)
     delta = task.delta if gaussian else Fraction(0)
     two_rounds = "first_ball" in method.range.names
-    member = members(task.counts, task.cells)[0]
+    member, _ = members(task.counts, task.cells)
     users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
     budget = split(epsilon, users, len(member), len(task.cells))
     weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, gaussian=gaussian)
@@ -70,8 +71,10 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
         balls["first_ball"] = first_ball
     parameters = {name: np.array([size], dtype=np.int64) for name, size in balls.items()}
     parameters |= excess | _candidates(budget, weights, epsilon, bits, balls, gaussian=gaussian)
+    # A norm of 1 in units of `shape` is the radius of the ball, and a noise scale is 2^bits steps.
+    scale = round_scale(shape * float(Fraction(2**bits, ball)))
     chosen = task.decide(
-        round_scale(shape * float(Fraction(2**bits, ball))),
+        scale,
         bits,
         parameters={"cap": cap, **parameters},
         selection_scale=selection_scale,
@@ -81,11 +84,16 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
 
 
 def _excess(epsilon: float) -> Ints:
-    """Returns in how many parts a user's excess is counted and the bits of its noise, or zeros."""
+    """Returns in how many parts a user's excess is counted and the bits of its noise, or zeros.
+
+    The loss of the excess is its parts divided by 2^bits, which is at most this epsilon.
+    """
     if not epsilon:
         return np.zeros(2, dtype=np.int64)
+    # With these bits there are between half of the most parts and all of them.
     bits = max(math.ceil(math.log2(MOST_PARTS / 2 / epsilon)), 1)
-    return np.array([min(math.floor(epsilon * 2**bits), MOST_PARTS), bits])
+    parts = min(math.floor(epsilon * 2**bits), MOST_PARTS)
+    return np.array([parts, bits])
 
 
 def _fits(task: Task) -> bool:
@@ -139,7 +147,11 @@ def _planned_rate(epsilon: float, delta: Fraction) -> float:
 def _weighted(
     task: Task, rate: float, budget: Split | None, *, gaussian: bool
 ) -> tuple[Weights, Ints, Floats]:
-    """Returns weights, caps and the shape of the noise; caps and shape are fitted to each other."""
+    """Returns weights, caps and the shape of the noise; caps and shape are fitted to each other.
+
+    `rate` is the loss of Laplace noise as large as the noise will be.
+    """
+    # The first round caps nobody.
     cap = largest_counts(task.counts, task.cells)
     penalty = user_clipping.ALONE if len(task.cells) == 1 else user_clipping.TOGETHER
     width = user_clipping.WHOLE_WIDTH if budget is None else user_clipping.PRIVATE_RADIUS
@@ -172,8 +184,10 @@ def _selection_scale(budget: Split | None, epsilon: float, *, two_rounds: bool) 
     """
     if budget is None:
         return np.zeros(0)
-    again = [budget.radius * _SECOND_RADIUS] if two_rounds else []
-    return round_scale(2 * USER / (epsilon * np.array([budget.centre, budget.radius, *again])))
+    parts = [budget.centre, budget.radius]
+    if two_rounds:
+        parts.append(budget.radius * _SECOND_RADIUS)
+    return round_scale(2 * USER / (epsilon * np.array(parts)))
 
 
 def _candidates(
@@ -186,22 +200,25 @@ def _candidates(
     gaussian: bool,
 ) -> Parameters:
     """Returns the candidates of the selections, and how many users should be beyond each ball."""
-    names = {"ball": "clipped", "first_ball": "first_clipped"}
     two_rounds = len(balls) > 1
-    found = dict(NO_SELECTION)
+    candidates = dict(NO_SELECTION)
     if two_rounds:
-        found["first_clipped"] = [0]
+        candidates["first_clipped"] = [0]
     if budget is not None:
-        found |= {"centres": [budget.bins], "radii": [0, RADII], "clipped": [budget.clipped]}
+        candidates |= {"centres": [budget.bins], "radii": [0, RADII], "clipped": [budget.clipped]}
+    # The budget's number is for one round of Laplace noise.
     if budget is not None and (two_rounds or gaussian):
+        names = {"ball": "clipped", "first_ball": "first_clipped"}
         users = weights.n_users
-        for name, ball in balls.items():
-            diameter = ball * 2.0 ** (1 - bits)
+        for name, radius in balls.items():
+            # In noise scales.
+            diameter = radius * 2.0 ** (1 - bits)
             wanted = 3 * weights.n_cells / diameter
             if gaussian:
                 wanted = balancing_users(diameter, weights.n_cells, len(weights.user) / users)
             selecting = budget.radius * epsilon
             if two_rounds and name == "ball":
                 selecting *= _SECOND_RADIUS
-            found[names[name]] = [clipped_users(wanted, users, selecting, epsilon * users)]
-    return {name: np.array(values, dtype=np.int64) for name, values in found.items()}
+            beyond = clipped_users(wanted, users, selecting, epsilon * users)
+            candidates[names[name]] = [beyond]
+    return {name: np.array(values, dtype=np.int64) for name, values in candidates.items()}

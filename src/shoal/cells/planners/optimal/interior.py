@@ -99,8 +99,6 @@ class Newton:
         self.at = at
         share = program.share
         cost = program.cost
-        n_cells = len(at.x)
-        n_users = len(at.lam)
         cell = program.cell
         user = program.user
         self.short = MIDPOINT_ERROR - program.target
@@ -108,23 +106,11 @@ class Newton:
         self.pull_y = at.sigma / at.y
         self.stiff = self.pull_z + self.pull_y
         self.root = 1 / np.sqrt(program.by_user(cost * cost / self.stiff) + at.r / at.lam)
-        entry = cost / self.stiff * self.root[user]
-        data = np.concatenate([entry * self.pull_z * share, entry / 2, -self.root])
-        row = np.concatenate([user, user, np.arange(n_users)])
-        column = np.concatenate([cell, cell + n_cells, np.full(n_users, 2 * n_cells)])
-        self.rows = sp.csr_array((data, (row, column)), (n_users, 2 * n_cells + 1))
-        dense = -_squared(self.rows)
-        x = np.arange(n_cells)
-        alpha = np.arange(n_cells, 2 * n_cells)
-        mixed = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
-        pulls = self.pull_z * self.pull_y / self.stiff
-        dense[x, x] -= program.by_cell(share * share * pulls)
-        dense[alpha, alpha] += program.by_cell(1 / self.stiff) / 4
-        dense[x, alpha] += mixed
-        dense[alpha, x] += mixed
+        self.rows = self._rows_of_users()
         # The matrix is symmetric: half the work, with room for blocks of columns.
+        matrix = self._matrix()
         self.factors, self.pivots, self.singular = lapack.dsytrf(
-            dense.T, lwork=_BLOCK * len(dense), overwrite_a=True
+            matrix.T, lwork=_BLOCK * len(matrix), overwrite_a=True
         )
         # By how much the point misses each equation.
         self.miss_y = at.sigma - at.mu - cost * at.lam[user] + at.alpha[cell] / 2
@@ -132,6 +118,36 @@ class Newton:
         self.miss_e = 1 - program.by_cell(at.y) / 2 + self.short * at.x
         self.miss_z = share * at.x[cell] - at.y - at.z
         self.miss_t = at.t - program.by_user(cost * at.y) - at.r
+
+    def _rows_of_users(self) -> sp.csr_array:
+        """Returns how x, alpha and t move each user's lam, (users, 2 cells + 1), times `root`."""
+        program = self.program
+        n_cells = len(self.at.x)
+        n_users = len(self.at.lam)
+        of_y = program.cost / self.stiff * self.root[program.user]
+        of_x = of_y * self.pull_z * program.share
+        data = np.concatenate([of_x, of_y / 2, -self.root])
+        row = np.concatenate([program.user, program.user, np.arange(n_users)])
+        column_of_t = np.full(n_users, 2 * n_cells)
+        column = np.concatenate([program.cell, program.cell + n_cells, column_of_t])
+        return sp.csr_array((data, (row, column)), (n_users, 2 * n_cells + 1))
+
+    def _matrix(self) -> Floats:
+        """Returns the dense symmetric matrix of the system in x, alpha and t."""
+        program = self.program
+        share = program.share
+        n_cells = len(self.at.x)
+        # Users link the cells that they are in; all other terms link a cell's x and alpha.
+        matrix = -_squared(self.rows)
+        x = np.arange(n_cells)
+        alpha = np.arange(n_cells, 2 * n_cells)
+        mixed = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
+        pulls = self.pull_z * self.pull_y / self.stiff
+        matrix[x, x] -= program.by_cell(share * share * pulls)
+        matrix[alpha, alpha] += program.by_cell(1 / self.stiff) / 4
+        matrix[x, alpha] += mixed
+        matrix[alpha, x] += mixed
+        return matrix
 
     def step(self, of_z: Floats, of_y: Floats, of_r: Floats) -> Point:
         """Returns the step that changes the products by these numbers and meets all equations.
@@ -142,27 +158,32 @@ class Newton:
         at = self.at
         cell = program.cell
         user = program.user
-        from_z = of_z / at.z - self.pull_z * self.miss_z
-        entry = (self.miss_y - from_z + of_y / at.y) / self.stiff
-        of_user = program.by_user(program.cost * entry) - self.miss_t + of_r / at.lam
+        # The step of mu if x and y stayed, that of y if x, alpha and lam did, and how far lam is
+        # pulled then.
+        mu_alone = of_z / at.z - self.pull_z * self.miss_z
+        y_alone = (self.miss_y - mu_alone + of_y / at.y) / self.stiff
+        pull_lam = program.by_user(program.cost * y_alone) - self.miss_t + of_r / at.lam
+        # The right-hand side of the system in x, alpha and t.
         right = np.concatenate(
             [
-                -self.miss_x - program.by_cell(program.share * (from_z + self.pull_z * entry)),
-                self.miss_e - program.by_cell(entry) / 2,
+                -self.miss_x - program.by_cell(program.share * (mu_alone + self.pull_z * y_alone)),
+                self.miss_e - program.by_cell(y_alone) / 2,
                 [float(at.lam.sum()) - 1],
             ]
         )
-        right += self.rows.T @ (self.root * of_user)
+        right += self.rows.T @ (self.root * pull_lam)
         solved, _ = lapack.dsytrs(self.factors, self.pivots, right)
         x, alpha, t = np.split(solved, [len(at.x), 2 * len(at.x)])
-        lam = self.root * (self.rows @ solved) + self.root**2 * of_user
-        full = program.share * x[cell]
-        pulled = self.pull_z * full - program.cost * lam[user] + alpha[cell] / 2
-        y = entry + pulled / self.stiff
-        z = full - y + self.miss_z
+        # The steps that were eliminated follow from these.
+        lam = self.root * (self.rows @ solved) + self.root**2 * pull_lam
+        share_x = program.share * x[cell]
+        pulled = self.pull_z * share_x - program.cost * lam[user] + alpha[cell] / 2
+        y = y_alone + pulled / self.stiff
+        z = share_x - y + self.miss_z
+        r = (of_r - at.r * lam) / at.lam
         mu = of_z / at.z - self.pull_z * z
         sigma = of_y / at.y - self.pull_y * y
-        return Point(x, y, z, (of_r - at.r * lam) / at.lam, float(t[0]), alpha, lam, mu, sigma)
+        return Point(x, y, z, r, float(t[0]), alpha, lam, mu, sigma)
 
 
 def _squared(rows: sp.csr_array) -> Floats:
@@ -189,6 +210,7 @@ def solve(
     weight = np.zeros(len(program.share))
     duals = np.zeros(program.n_users)
     if not len(needing.target):
+        # Guessing is good enough in every cell.
         return certify(program, weight, duals)
     # The memberships that `needing` keeps.
     needs = (program.target < MIDPOINT_ERROR)[program.cell]
@@ -196,6 +218,7 @@ def solve(
     users, user = np.unique(needing.user, return_inverse=True)
     needing = replace(needing, user=user, n_users=len(users))
     at = _start(needing)
+    # At first whole shares are the best weights, and nothing is proved.
     best = certify(needing, needing.share, duals[users])
     steps = steps_of(program) if steps is None else steps
     for _ in islice(steps, _STEPS):
@@ -222,25 +245,27 @@ def solve(
 def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
     """Returns the step towards equal, smaller products, and its lengths (Mehrotra, Gondzio)."""
     at = newton.at
-    now = newton.at.products()
-    count = sum(map(len, now))
-    mean = sum(float(each.sum()) for each in now) / count
-    # The predictor aims at products of 0. What it would leave of them sets the aim of the step.
-    predictor = newton.step(*(-each for each in now))
+    products = at.products()
+    count = sum(map(len, products))
+    mean = sum(float(each.sum()) for each in products) / count
+    # The predictor aims at products of 0. The part of them that it would leave sets the aim of the
+    # step: its cube, as Mehrotra proposes.
+    predictor = newton.step(*(-each for each in products))
     predicted = at.moved(predictor, *at.lengths(predictor)).products()
-    left = sum(float(each.sum()) for each in predicted) / count / mean
-    aim = mean * min(0.5, left**3)
+    part_left = sum(float(each.sum()) for each in predicted) / count / mean
+    aim = mean * min(0.5, part_left**3)
+    # The predictor's own products are the terms of second order that Newton's equations leave out.
     limit = _BALANCE * mean
     second_order = (np.clip(each, -limit, limit) for each in predictor.products())
-    change = [aim - one - two for one, two in zip(now, second_order, strict=True)]
+    change = [aim - one - two for one, two in zip(products, second_order, strict=True)]
     step = newton.step(*change)
     lengths = at.lengths(step)
     # Corrections bring products that are out of balance nearer to the aim, if the step gets longer.
     for _ in range(_CORRECTIONS):
         further = (min(1.0, (1 + _BEYOND) * each + _BEYOND) for each in lengths)
-        beyond = at.moved(step, *further).products()
-        wrong = (np.clip(each, aim / _BALANCE, aim * _BALANCE) - each for each in beyond)
-        pairs = zip(change, wrong, strict=True)
+        reached = at.moved(step, *further).products()
+        missing = (np.clip(each, aim / _BALANCE, aim * _BALANCE) - each for each in reached)
+        pairs = zip(change, missing, strict=True)
         change = [one + np.maximum(two, -_BALANCE * aim) for one, two in pairs]
         corrected = newton.step(*change)
         if not sum(at.lengths(corrected)) > _LONGER * sum(lengths):
@@ -253,18 +278,21 @@ def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
 def _start(program: Program) -> Point:
     """Returns a point well inside: a cell keeps 1 - target of its weight, prices nearly equal."""
     x = 2 / program.target
-    full = program.share * x[program.cell]
-    y = (1 - program.target)[program.cell] * full
+    share_x = program.share * x[program.cell]
+    y = (1 - program.target)[program.cell] * share_x
+    z = share_x - y
     spent = program.by_user(program.cost * y)
     t = 1.1 * float(spent.max())
+    r = t - spent
     lam = spent + 10 * spent.max()
     lam = lam / lam.sum()
     price = lam[program.user] * program.cost
+    # Half of alpha: in every cell more than the mean price of its shares.
     tau = 1.5 * program.by_cell(program.share * price)
-    above = tau[program.cell] - price
-    z = full - y
-    r = t - spent
+    tau_of_cell = tau[program.cell]
+    # mu - sigma has to be tau less the price; neither of them may be too near to 0.
+    difference = tau_of_cell - price
     least_product = 0.1 * float((r * lam).mean())
-    mu = (above + np.sqrt(above**2 + tau[program.cell] ** 2)) / 2
-    mu = np.maximum(mu, np.maximum(least_product / z, above + least_product / y))
-    return Point(x, y, z, r, t, 2 * tau, lam, mu, mu - above)
+    mu = (difference + np.sqrt(difference**2 + tau_of_cell**2)) / 2
+    mu = np.maximum(mu, np.maximum(least_product / z, difference + least_product / y))
+    return Point(x, y, z, r, t, 2 * tau, lam, mu, mu - difference)

@@ -95,7 +95,7 @@ class _Search:
         """Returns the best plan, its noise on the lattice, and its selection."""
         task = self.task
         request = task.request
-        where = task.method.range
+        selected_range = task.method.range
         best, duals = self._chords()
         if self.programs.varies:
             best = self._thresholds(self._tangents(best))
@@ -105,26 +105,29 @@ class _Search:
         elif not np.isfinite(best.loss(1.0)):
             raise bad_error(request, request.kinds[0])
         weights = best.numbers.weights
-        spent = self.selecting * float(request.epsilon or 0)
-        selections = np.full(where.selections({}, len(task.cells)), spent)
+        # Each selection has the same loss.
+        loss_of_selection = self.selecting * float(request.epsilon or 0)
+        n_selections = selected_range.selections({}, len(task.cells))
+        losses = np.full(n_selections, loss_of_selection)
         assert weights.window is not None
-        parameters = {"part": weights.window[0]}
-        parameters |= where.parameters(weights, {}, selections, 0)
+        part, _ = weights.window
+        parameters = {"part": part} | selected_range.parameters(weights, {}, losses, 0)
+        # Single precision is enough for a proof, in which only ratios of the duals matter.
+        duals = duals / max(float(duals.max()), 1e-300)
         plan = finish(
             task,
             best.numbers,
             request.epsilon or Fraction(best.loss(1.0) * _CAPACITY),
             best.scale.ravel(),
-            selection_scale=round_scale(2 * USER / selections),
+            selection_scale=round_scale(2 * USER / losses),
             parameters=parameters,
             targets=best.targets,
-            # Single precision is enough for a proof.
-            duals=(duals / max(float(duals.max()), 1e-300)).astype(np.float32).astype(np.float64),
+            duals=duals.astype(np.float32).astype(np.float64),
         )
         if not task.method.selects:
             return plan
         scale = plan.decision.scale
-        parameters = where.tune(weights, parameters, plan.epsilon, scale, self.selecting)
+        parameters = selected_range.tune(weights, parameters, plan.epsilon, scale, self.selecting)
         return replace(plan, decision=replace(plan.decision, parameters=parameters))
 
     def _chords(self) -> tuple[WeightedPlan, Floats]:
@@ -141,6 +144,7 @@ class _Search:
             plans.append((plan, solution.duals))
             missing = plan.numbers.weights.missing
         judged, best = self._best([plan for plan, _ in plans])
+        # The best plan is judged by its loss at the targets, or by its factor of them at epsilon.
         loss = judged
         factor = 1.0
         if self.epsilon:
@@ -167,20 +171,25 @@ class _Search:
         share = self.programs.program.share
         if len(self.task.cells) > 1:
             return best
-        grid = np.geomspace(share.min() / _BELOW, share.max(), _GRID)
-        plans = [self._best(self._weigh(np.minimum(share, each)))[1] for each in grid]
-        return self._best([best, *plans])[1]
+        plans = [best]
+        for threshold in np.geomspace(share.min() / _BELOW, share.max(), _GRID):
+            _, plan = self._best(self._weigh(np.minimum(share, threshold)))
+            plans.append(plan)
+        _, best = self._best(plans)
+        return best
 
     def _best(self, plans: list[WeightedPlan]) -> tuple[float, WeightedPlan]:
-        """Returns the plan that `_judge` finds smallest, with that number first."""
-        return min(((self._judge(each), each) for each in plans), key=lambda each: each[0])
+        """Returns the smallest number that `_judge` gives, and the first plan that has it."""
+        judged = [self._judge(each) for each in plans]
+        at = judged.index(min(judged))
+        return judged[at], plans[at]
 
     def _judge(self, plan: WeightedPlan) -> float:
         """Returns the factor of a plan's errors at the loss, or its loss at the errors."""
         return plan.least(self.epsilon) if self.epsilon else plan.loss(1.0)
 
     def _weigh(self, weight: Floats) -> list[WeightedPlan]:
-        """Returns plans with these weights in whole parts."""
+        """Returns plans in which users count with these weights, in parts of 2^-PART of a share."""
         program = self.programs.program
         # A quotient just below a whole number of parts, by rounding, must not lose one.
         part = np.floor(weight / program.share * 2**PART + 2.0**-10).astype(np.int64)
@@ -188,6 +197,7 @@ class _Search:
         plans = self._with_parts(part)
         if self.task.request.error is None:
             return plans
+        # Plans with whole shares in all cells of little noise are tried as well.
         small = np.any([(each.noise(1.0) < _SMALL) & each.costly for each in plans], axis=0)
         in_small = small[program.cell]
         if in_small.any():
@@ -212,14 +222,16 @@ def _targets(task: Task) -> Floats:
     if request.error is not None:
         statistic = request.kinds[0]
         lattice = request.lattice
-        error = request.error / float(statistic.statistic_range(lattice.bounds)[1])
-        rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
-        if not rounded < error < MIDPOINT_ERROR:
+        _, length = statistic.statistic_range(lattice.bounds)
+        error = request.error / float(length)
+        rounding = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
+        if not rounding < error < MIDPOINT_ERROR:
             raise bad_error(request, statistic)
         # The least important cells may have this error, more important ones a smaller one.
-        return np.asarray((error - rounded) * weight.min() / (weight * _CAPACITY))
+        return np.asarray((error - rounding) * weight.min() / (weight * _CAPACITY))
     if task.method.settings.get("targets", "equal") == "equal":
         return np.asarray(1 / weight)
+    # Otherwise errors are in proportion to the noise of a balanced plan.
     without_delta = request.model_copy(update={"delta": Fraction(0)})
     plan = shared_noise(replace(task, request=without_delta, method=method_of("balanced")))
     noise = plan.numbers.per_statistic(plan.mean_noise).sum(axis=0)

@@ -57,33 +57,39 @@ def least_factor(program: Program, epsilon: float, tolerance: float = 0.004) -> 
     weight = np.zeros(len(program.share))
     duals = np.zeros(program.n_users)
     steps = steps_of(program)
+    # Crossings are found so precisely that they hardly use up the tolerance.
     fine = tolerance / 32
 
-    def cost(at: Program, weight: Floats) -> float:
-        return loss_of(at, *feasible(at, weight))
+    def cost(scaled: Program, weight: Floats) -> float:
+        return loss_of(scaled, *feasible(scaled, weight))
 
     def crossing(loss: Callable[[Program, Floats], float], fixed: Floats) -> tuple[float, float]:
+        """Returns factors just below and just above that at which the loss is epsilon."""
         return _crossing(lambda s: loss(program.scaled(s), fixed), epsilon, low, high, fine)
 
-    if (factor := crossing(cost, program.share)[1]) < high:
-        high = factor
+    _, suffices = crossing(cost, program.share)
+    if suffices < high:
+        high = suffices
         weight = program.share
     # If whole shares are no better than guessing, perhaps nothing is.
-    at = (_START if weight.any() else 1 - _EDGE) * high
+    factor = (_START if weight.any() else 1 - _EDGE) * high
     line = _Line()
     for _ in range(_ROUNDS):
-        solution = solve(program.scaled(at), tolerance / 4, steps)
-        if (factor := crossing(cost, solution.weight)[1]) < high:
-            high = factor
+        solution = solve(program.scaled(factor), tolerance / 4, steps)
+        _, suffices = crossing(cost, solution.weight)
+        if suffices < high:
+            high = suffices
             weight = solution.weight
-        if (factor := crossing(dual_bound, solution.duals)[0]) > low:
-            low = factor
+        excluded, _ = crossing(dual_bound, solution.duals)
+        if excluded > low:
+            low = excluded
             duals = solution.duals
-        if high <= low * (1 + tolerance) or not length_hint(steps):
+        no_steps_left = not length_hint(steps)
+        if high <= low * (1 + tolerance) or no_steps_left:
             break
-        at = line.next(at, max(solution.loss, 1e-300) / epsilon)
+        factor = line.next(factor, max(solution.loss, 1e-300) / epsilon)
         room = (high / low) ** _INSIDE if low else 1.0
-        at = min(max(at, low * room), high / room)
+        factor = min(max(factor, low * room), high / room)
     return Factor(high, low, certify(program.scaled(high), weight, duals))
 
 
@@ -101,47 +107,54 @@ class _Line:
         `loss` is the loss at the new factor, divided by epsilon.
         """
         x = math.log(factor)
+        # The loss is epsilon where y is 0.
         y = math.log(loss)
         above = y > 0
-        last = self.last
+        last_x, last_y = self.last or (x, y)
         self.last = (x, y)
-        if len(self.sides) > 1 and last and (last[1] > 0) == above:
+        if len(self.sides) > 1 and (last_y > 0) == above:
             # Without this the far end would never move (the Illinois rule).
             self.sides[not above][1] /= 2
         self.sides[above] = [x, y]
         if len(self.sides) > 1:
-            left, over = self.sides[True]
-            right, under = self.sides[False]
-            return math.exp(left + (right - left) * over / (over - under))
+            x_above, y_above = self.sides[True]
+            x_below, y_below = self.sides[False]
+            return math.exp(x_above + (x_below - x_above) * y_above / (y_above - y_below))
         slope = _SLOPE
-        if last and last[0] != x:
-            slope = min((y - last[1]) / (x - last[0]), _FLATTEST)
+        if last_x != x:
+            slope = min((y - last_y) / (x - last_x), _FLATTEST)
         return math.exp(x - y / slope)
 
 
 def _crossing(
     loss: Callable[[float], float], epsilon: float, low: float, high: float, fine: float
 ) -> tuple[float, float]:
-    """Returns neighbours in [low, high] between which a falling loss passes epsilon."""
+    """Returns neighbours in [low, high] between which a falling loss passes epsilon.
+
+    Where it passes outside they are both `high`, or `low` and `high`.
+    """
     loss_at_high = loss(high)
     if loss_at_high > epsilon:
         return high, high
-    below = low or high / 2
-    loss_at_low = 0.0
-    while not (loss_at_low := loss(below)) > epsilon:
-        if low or below < high * _LEAST:
+    # Without a lower end, halves of the upper end are tried as one.
+    tried = low or high / 2
+    loss_at_low = loss(tried)
+    while not loss_at_low > epsilon:
+        if low or tried < high * _LEAST:
             return low, high
-        below /= 2
-    low = below
+        tried /= 2
+        loss_at_low = loss(tried)
+    low = tried
     turn = 0
     while high > low * (1 + fine):
         # Every other turn follows the line through both ends in logarithms; the rest halve.
-        part = 0.5
+        way = 0.5
         turn = turn + 1
         if turn % 2 and 0 < loss_at_high < loss_at_low < math.inf:
-            part = math.log(loss_at_low / epsilon) / math.log(loss_at_low / loss_at_high)
-        middle = low * (high / low) ** min(max(part, _WITHIN), 1 - _WITHIN)
-        if (loss_at_middle := loss(middle)) > epsilon:
+            way = math.log(loss_at_low / epsilon) / math.log(loss_at_low / loss_at_high)
+        middle = low * (high / low) ** min(max(way, _WITHIN), 1 - _WITHIN)
+        loss_at_middle = loss(middle)
+        if loss_at_middle > epsilon:
             low = middle
             loss_at_low = loss_at_middle
         else:
