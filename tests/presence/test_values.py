@@ -63,7 +63,7 @@ def test_intervals_cover_with_noise_alone(scale: float) -> None:
 def test_tails_move_all_means_by_little() -> None:
     """A tail that stands out of its noise does, by at most a tenth of the range."""
     parts = np.stack([ramps(np.full(500, 30.0))] * 3)
-    tails = np.array([0.0, 1400.0, 100.0])
+    tails = np.array([0.0, 700.0, 700.0, 0.0, 0.0, 100.0])
     found = Values(parts, 1.0, KNOTS, (0.0, 60.0), 0.0, tails, 1.0)
     assert found.mean == pytest.approx([30 + 10 * 100 / 1500] * 3)
     unclear = Values(parts, 1.0, KNOTS, (0.0, 60.0), 0.0, tails, 50.0)
@@ -79,7 +79,7 @@ def test_intervals_reach_what_lies_beyond_the_range() -> None:
     people = [np.clip(each, 0, 60) for each in people]
     beyond = sum(float(np.clip(each - 50, 0, 10).sum() / 10) for each in people)
     parts = np.stack([ramps(each) for each in people])
-    tails = np.array([0.0, parts.sum() - beyond, beyond])
+    tails = np.array([0.0, parts.sum() - beyond, 0.0, 0.0, 0.0, beyond])
     found = Values(parts, 3.0, KNOTS, (0.0, 60.0), 0.0, tails, 1e-9)
     low, high = found.mean_interval(0.95)
     truth = np.array([each.mean() for each in people])
@@ -87,5 +87,24 @@ def test_intervals_reach_what_lies_beyond_the_range() -> None:
     assert (high - low < 8).all()
     assert high[1] - low[1] > 1.5 * (high[0] - low[0])
     assert not found.is_range_wrong
-    most = Values(parts[:, :2], 1e-9, KNOTS[:2], (0.0, 60.0), 0.0, np.array([0.0, 100, 300]), 1.0)
+    tails = np.array([0.0, 100.0, 0.0, 0.0, 0.0, 300.0])
+    most = Values(parts[:, :2], 1e-9, KNOTS[:2], (0.0, 60.0), 0.0, tails, 1.0)
     assert most.is_range_wrong
+
+
+def test_a_mean_makes_up_for_what_a_cap_takes_from_users_unlike_the_others() -> None:
+    """Of users of two kinds it is that of their records, if all cells have them alike."""
+    light, heavy = 600, 100
+    of_light, of_heavy = ramps(np.array([20.0])), ramps(np.array([40.0]))
+    # Users above the cap have five times the records, and twice the weight.
+    parts = np.stack([light * of_light + 2 * heavy * of_heavy] * 3)
+    moved = 5 * heavy / (light + 5 * heavy) - 2 * heavy / (light + 2 * heavy)
+    truth = (20 * light + 40 * 5 * heavy) / (light + 5 * heavy)
+    tails = np.array([0.0, 0.75 * light, 0.25 * light, 0.5 * heavy, 1.5 * heavy, 0.0])
+    found = Values(parts, 1.0, KNOTS, (0.0, 60.0), moved, tails, 1.0)
+    assert found.mean == pytest.approx([truth] * 3)
+    low, high = found.mean_interval(0.95)
+    assert ((low < truth) & (truth < high)).all()
+    # What noise may make changes no mean.
+    noisy = Values(parts, 1.0, KNOTS, (0.0, 60.0), moved, tails, 30.0)
+    assert noisy.mean == pytest.approx([25.0] * 3)

@@ -158,7 +158,7 @@ def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, 
     looked = rounds["sizes"].blocks if "sizes" in rounds else {}
     many = dict.fromkeys(blocks, cells)
     if "values" in blocks:
-        many |= {"values": cells * (request.n_pieces + 1), "tails": 3}
+        many |= {"values": cells * (request.n_pieces + 1), "tails": 6}
     ranges = len(ranges_of(1 << request.tick_bits)[0])
     fits = (
         {name: len(each) for name, each in answers.items()} == many

@@ -31,9 +31,12 @@ _SIZES = 2
 _RANGE = 3
 _ANSWERS = 4
 _HULL = 5
-# Public prizes of short ranges, over the noise that they avoid, and the most that there is.
-_PRIZE = 16.0
-_MOST_PRIZE = 0.8
+# Places of values between the bounds that ranges are judged by: 2^10 pieces.
+_PLACES = 10
+# A record this many times nearer than the bounds are apart counts as lost by a range.
+_FAR = 8
+# The public prize of a short range: how much of the noise that it avoids counts like lost weight.
+_PRIZE = 0.5
 
 
 class Drawn(NamedTuple):
@@ -171,28 +174,30 @@ def _in_users(rounds: Mapping[str, Round], seen: Mapping[str, list[int]]) -> dic
 
 
 def _scores(request: Request, rounds: Mapping[str, Round], found: Members, look: Look) -> Ints:
-    """Returns the weight inside each range, and a public prize of short ones.
+    """Returns the weight inside each range or near it, and a public prize of short ones.
 
     A user who comes lowers none and raises each by at most its weight.
     """
     drawn = rounds["range"]
     answers = rounds["answers"]
     of = found.memberships
-    weight = _weigh(found, _parts(request, found, "values", look), drawn.whole, 0.0)
+    last = 1 << _PLACES
+    top = 1 << request.tick_bits
+    weight = _weigh(found, _parts(request, found, "values", look), drawn.whole >> _PLACES, 0.0)
     mean = found.ticks / np.maximum(of.count, 1)
-    order = np.argsort(mean, kind="stable")
-    upto = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(weight[order])])
-    ordered = mean[order]
+    place = np.clip(np.floor(mean / top * last), 0, last).astype(np.int64)
+    by_place = np.array(exact_sums(place, weight, last + 1), dtype=np.int64)
+    low, high = ranges_of(last)
+    places = np.arange(last + 1)
+    # Of each range how far each place lies outside of it.
+    away = np.maximum(np.maximum(low[:, None] - places, places - high[:, None]), 0)
+    near = np.maximum(last - _FAR * away, 0)
     cap = look.caps["values"]
     counted = max(cap.users, 1.0) if cap.known else look.users
-    noise = of.n_cells * answers.scale("values") / counted
-    top = 1 << request.tick_bits
-    low, high = ranges_of(top)
-    last = np.searchsorted(ordered, high, side="right")
-    first = np.searchsorted(ordered, low, side="left")
-    prize = np.minimum(_PRIZE * noise * (1 - (high - low) / top), _MOST_PRIZE)
+    noise = min(of.n_cells * answers.scale("values") / counted, 1.0)
+    prize = _PRIZE * _FAR * noise * (1 - (high - low) / last)
     public = np.floor(look.users * drawn.whole * prize)
-    return np.asarray(upto[last] - upto[first] + public.astype(np.int64))
+    return np.asarray(near @ by_place + public.astype(np.int64))
 
 
 def _answers(
@@ -230,7 +235,11 @@ def _values(
     look: Look,
     chosen: int,
 ) -> dict[str, list[int]]:
-    """Returns parts of each cell's weight in the range, and of all cells' weight outside it."""
+    """Returns parts of each cell's weight in the range, and six tails of all cells together.
+
+    Tails are the weights below and above the range, and between them at its low and its high end:
+    of users below the cap, then of those above it.
+    """
     low, high = (int(each[chosen]) for each in ranges_of(1 << request.tick_bits))
     have = found
     if request.n_pieces > 1:
@@ -239,20 +248,24 @@ def _values(
         have = members(records, request.keys, pieces, request.periods)
     inside, outside = _shares(request, have, (low, high))
     parts = _parts(request, have, "values", look)
+    of = have.memberships
     cap = look.caps["values"].size
-    exact = {}
-    for block, shares in (("values", inside), ("tails", outside)):
-        weight = _weigh(have, parts, drawn.blocks[block], cap)
-        by_part = [_by_cell(have, each) for each in cut(weight, shares)]
-        if block == "tails":
-            exact[block] = [sum(each) for each in by_part]
-        else:
-            exact[block] = [number for each in by_part for number in each]
-    return exact
+    of_cells = cut(_weigh(have, parts, drawn.blocks["values"], cap), inside)
+    of_all = cut(_weigh(have, parts, drawn.blocks["tails"], cap), outside)
+    is_above_cap = (np.bincount(of.user, parts, of.n_users) > cap)[of.user].astype(np.int64)
+    below, at_low, at_high, above = (exact_sums(is_above_cap, each, 2) for each in of_all)
+    tails = [sum(below), at_low[0], at_high[0], at_low[1], at_high[1], sum(above)]
+    return {
+        "values": [number for each in of_cells for number in _by_cell(have, each)],
+        "tails": tails,
+    }
 
 
 def _shares(request: Request, have: Members, chosen: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Returns falling shares of memberships inside the range, and outside of it."""
+    """Returns falling shares of memberships inside the range, and of the whole bounds.
+
+    The latter cut off what is below the range, what is at its low end, and what is at its high end.
+    """
     low, high = chosen
     top = 1 << request.tick_bits
     count = np.maximum(have.memberships.count, 1)
@@ -260,11 +273,17 @@ def _shares(request: Request, have: Members, chosen: tuple[int, int]) -> tuple[F
         mean = have.ticks / count
         below = np.minimum(mean / low, 1.0) if low else np.ones(len(mean))
         above = np.maximum(mean - high, 0.0) / max(top - high, 1)
-        return np.clip((mean - low) / (high - low), 0.0, 1.0)[None], np.stack([below, above])
+        inside = np.clip((mean - low) / (high - low), 0.0, 1.0)[None]
+        return inside, _outside(below, inside, above)
     width = np.array([max(each.width, 1) for each in pieces_of(request, chosen)])
     shares = have.measured / (count * width[:, None])
     below = shares[0] if low else np.ones(len(count))
-    return shares[1:-1], np.stack([below, shares[-1]])
+    return shares[1:-1], _outside(below, shares[1:-1], shares[-1])
+
+
+def _outside(below: Floats, inside: Floats, above: Floats) -> Floats:
+    """Returns shares not below the range, at its high end or above it, and above it."""
+    return np.stack([below, above + (below - above) * inside.mean(axis=0), above])
 
 
 def _noisy(

@@ -170,8 +170,9 @@ def _given(request: Request, block: str) -> Cap:
 
 
 def _without_cap(cap: Cap, cells: int) -> bool:
-    """Whether users are counted better without a cap, whose noise grows with the cells."""
-    return cells <= NO_CAP or not cap.known or cells + 2 <= 3 * max(cap.size, 2.0)
+    """Whether users are counted without a cap: it hides nothing, and its noise grows with cells."""
+    # Its noise has (cells + 2) / 3 scales, with a cap as many as the cap: a sixth more is worth it.
+    return cells <= NO_CAP or not cap.known or cells + 2 <= 3.5 * max(cap.size, 2.0)
 
 
 def ranges_of(top: int) -> tuple[Ints, Ints]:

@@ -21,8 +21,11 @@ from shoal import intervals
 from shoal.arrays import Bools, Floats
 from shoal.release.envelope import CONFIDENCE
 
-# Of what a cap may hide, the part that intervals of means allow for.
-_HIDES = 1 / 3
+# Parts of the weight that a cap moves times the range: how far it moves a cell's mean beside what
+# is seen of all cells together, and more where nothing is seen of them.
+_HIDES = 1 / 6
+_HIDES_UNSEEN = 1 / 3
+_HIDES_OF_LEAN = 2.0
 # Of fewer cells nobody can tell by how much they differ.
 FEWEST_CELLS = 3
 # Thetas that are tried between the ends of the range.
@@ -33,7 +36,7 @@ _MOST_TAIL = 0.1
 # Noise scales that an interval adds to a tail, how much more of it than all cells together a cell
 # may have, and the least share of an outer part that this is judged by.
 _UNSEEN_TAIL = 1.0
-_MOST_OF_TAIL = 3.0
+_MOST_OF_TAIL = 5.0
 _LEAST_SHARE = 0.02
 # Ranges that values beyond an end move all means by, above which no mean is reliable.
 _WRONG_RANGE = 0.5
@@ -58,7 +61,8 @@ class Values:
         knots: Where the parts lie, ascending, in the value's unit, shape (knots,).
         bounds: The public range of values.
         moved: The part of the weight that caps move between users, or may move.
-        tails: Weights of all cells below, inside and above the range; empty if not drawn.
+        tails: Weights of all cells: below the range, at its low and its high end of users below the
+            cap, the same of users above it, and above the range; empty if not drawn.
         tail_scale: Of the noise of tails.
     """
 
@@ -88,16 +92,43 @@ class Values:
         if not len(self.tails):
             return np.zeros(2)
         sure = self.tails > _SURE * self.tail_scale
-        below, _, above = np.where(sure, self.tails, 0.0) / max(float(self.tails.sum()), 1.0)
+        outside = np.where(sure, self.tails, 0.0) / max(float(self.tails.sum()), 1.0)
+        below, above = outside[0], outside[-1]
         most = _MOST_TAIL * (self.knots[-1] - self.knots[0])
         low, high = self.bounds
         found = np.array([below * (low - self.knots[0]), above * (high - self.knots[-1])])
         return np.asarray(np.clip(found, -most, most))
 
+    @cached_property
+    def lean(self) -> tuple[float, float]:
+        """How much higher values of users above the cap lie, in ranges, and the noise of it.
+
+        Both are NaN if nothing is known of either kind of users.
+        """
+        if not len(self.tails):
+            return np.nan, np.nan
+        ends = self.tails[1:-1].reshape(2, 2)
+        weight = ends.sum(axis=1)
+        if (weight < _SURE * 2 * self.tail_scale).any():
+            return np.nan, np.nan
+        place = np.clip(ends[:, 1] / weight, 0.0, 1.0)
+        variance = 2 * self.tail_scale**2 * (place**2 + (1 - place) ** 2) / weight**2
+        return float(place[1] - place[0]), float(np.sqrt(variance.sum()))
+
     @property
     def hidden(self) -> float:
         """The part of the range by which a cap may move a mean."""
-        return _HIDES * self.moved
+        by = self.lean[0]
+        part = _HIDES_UNSEEN if np.isnan(by) else _HIDES + _HIDES_OF_LEAN * abs(by)
+        return part * self.moved
+
+    @property
+    def capped(self) -> float:
+        """What all means rise by if users above the cap had all their weight, if it is sure."""
+        by, noise = self.lean
+        if not abs(by) > _SURE * noise:
+            return 0.0
+        return self.moved * by * float(self.knots[-1] - self.knots[0])
 
     @cached_property
     def beyond(self) -> Floats:
@@ -108,7 +139,7 @@ class Values:
         """
         if not len(self.tails):
             return np.zeros((2, len(self.parts)))
-        most = np.maximum(self.tails[[0, 2]], 0.0) + _UNSEEN_TAIL * self.tail_scale
+        most = np.maximum(self.tails[[0, -1]], 0.0) + _UNSEEN_TAIL * self.tail_scale
         share = np.clip(most / max(float(self.tails.sum()), 1.0), 0.0, 1.0)
         low, high = self.bounds
         far = share * np.array([self.knots[0] - low, high - self.knots[-1]])
@@ -121,7 +152,8 @@ class Values:
         if not len(self.tails):
             return False
         sure = np.where(self.tails > _SURE * self.tail_scale, self.tails, 0.0)
-        below, _, above = sure / max(float(self.tails.sum()), 1.0)
+        outside = sure / max(float(self.tails.sum()), 1.0)
+        below, above = outside[0], outside[-1]
         low, high = self.bounds
         moves = max(below * (self.knots[0] - low), above * (high - self.knots[-1]))
         return bool(moves > _WRONG_RANGE * (self.knots[-1] - self.knots[0]))
@@ -178,7 +210,8 @@ class Values:
         """The mean of each cell, moved into the range, and by what lies outside of it."""
         own = self.parts @ self.knots / np.maximum(self.weight, self.scale / 2)
         found = np.where(self.above_noise, own, self.ridge(self.knots))
-        return np.asarray(np.clip(found, self.knots[0], self.knots[-1]) + self.shift.sum())
+        inside = np.clip(found + self.capped, self.knots[0], self.knots[-1])
+        return np.asarray(inside + self.shift.sum())
 
     @cached_property
     def survival(self) -> Floats:
@@ -266,8 +299,10 @@ class Values:
         found = self._like_noise(self.knots, confidence)
         least, most = self.bounds
         # Values below the range only lower a mean, and values above it only raise it.
-        low = np.where(found.at_low, least, np.maximum(found.low - self.beyond[0], least))
-        high = np.where(found.at_high, most, np.minimum(found.high + self.beyond[1], most))
+        lowest = found.low + self.capped - self.beyond[0]
+        highest = found.high + self.capped + self.beyond[1]
+        low = np.where(found.at_low, least, np.clip(lowest, least, most))
+        high = np.where(found.at_high, most, np.clip(highest, least, most))
         return low, high
 
     @cached_property

@@ -126,8 +126,8 @@ def _caps(release: Release) -> dict[str, Document]:
 
 
 def _without_cap(cap: Document, cells: int) -> bool:
-    """Whether users are counted better without a cap, whose noise grows with the cells."""
-    return cells <= 5 or not cap["known"] or cells + 2 <= 3 * max(cap["size"], 2.0)
+    """Whether users are counted without a cap: it hides nothing, and its noise grows with cells."""
+    return cells <= 5 or not cap["known"] or cells + 2 <= 3.5 * max(cap["size"], 2.0)
 
 
 def _cap(size: float, **more: Any) -> Document:
@@ -323,12 +323,32 @@ class _Tails(NamedTuple):
     is_range_wrong: bool
 
 
+def _moved(release: Release, moved: float) -> tuple[float, float]:
+    """Returns what a cap may hide of a mean, and how much all means rise without it, in ranges.
+
+    Source: docs/theory/private-counts.md#values-and-their-intervals.
+    """
+    units = release.rounds["answers"]["blocks"]["tails"]
+    scale = _scale(release, "answers", "tails")
+    _, *inside, _ = np.array(release.answers["tails"], dtype=np.float64) / units
+    # Weights at the low and the high end of the range, of users below and above the cap.
+    low, high = np.reshape(inside, (2, 2)).T
+    weight = low + high
+    if (weight < 6 * scale).any():
+        return moved / 3, 0.0
+    place = np.clip(high / weight, 0.0, 1.0)
+    lean = float(place[1] - place[0])
+    variances = 2 * scale**2 * (place**2 + (1 - place) ** 2) / weight**2
+    is_sure = abs(lean) > 3 * math.sqrt(float(variances.sum()))
+    return moved * (1 / 6 + 2 * abs(lean)), moved * lean if is_sure else 0.0
+
+
 class _Values:
     """Parts of cells at the knots of the range that was selected.
 
     `parts` are weights of cells at knots, shape (cells, knots), each with Laplace noise of `scale`.
     `pool` are the parts of all cells together, which add up to 1. `hidden` is the part of the range
-    by which the cap may move a mean.
+    by which the cap may move a mean, and `capped` the part by which all means rise without it.
     """
 
     def __init__(self, release: Release, caps: dict[str, Document]) -> None:
@@ -348,7 +368,7 @@ class _Values:
         self.parts = drawn.reshape(pieces + 1, release.size).T
         self.scale = _scale(release, "answers", "values")
         self.weight = self.parts.sum(axis=1)
-        self.hidden = caps["values"]["moved"] / 3
+        self.hidden, self.capped = _moved(release, caps["values"]["moved"])
         pooled = np.maximum(self.parts.sum(axis=0), 0.0)
         everything = pooled.sum()
         self.pool = pooled / everything if everything > 0 else np.full(pieces + 1, 1 / (pieces + 1))
@@ -372,11 +392,11 @@ class _Values:
         total = max(float(tails.sum()), 1.0)
         scale = _scale(self.release, "answers", "tails")
         # Only a tail that noise does not explain moves means, and by a tenth of the range at most.
-        below, _, above = np.where(tails > 3 * scale, tails, 0.0) / total
+        below, *_, above = np.where(tails > 3 * scale, tails, 0.0) / total
         moves = np.array([below * (low - first), above * (high - last)])
         most = 0.1 * self.width
         # Intervals allow for whatever the tails say, and for one noise scale more.
-        possible = np.maximum(tails[[0, 2]], 0.0) + scale
+        possible = np.maximum(tails[[0, -1]], 0.0) + scale
         part = np.clip(possible / total, 0.0, 1.0)
         return _Tails(
             shift=np.clip(moves, -most, most),
@@ -427,7 +447,8 @@ class _Values:
         total = np.maximum(weight**2 * self.spread + self.noise, 1e-30)
         drawn = middle + moved * weight * self.spread / total
         found = np.where(self.clear, own, drawn)
-        return np.asarray(np.clip(found, self.knots[0], self.knots[-1]) + self.tails.shift.sum())
+        inside = np.clip(found + self.capped * self.width, self.knots[0], self.knots[-1])
+        return np.asarray(inside + self.tails.shift.sum())
 
     def _shares(self) -> Array:
         """Returns parts divided by weights; those of unclear cells are drawn towards the pool."""
@@ -509,9 +530,11 @@ class _Values:
         found = self._thetas(self.knots)
         # A cell with more of its weight at an end of the range may also have more beyond it.
         at_ends = self._shares()[:, [0, -1]] / np.maximum(self.pool[[0, -1]], 0.02)
-        below, above = self.tails.reach[:, None] * np.clip(at_ends, 1.0, 3.0).T
-        lows = [np.where(np.isinf(x), low, np.maximum(x - below, low)) for x in found.low]
-        highs = [np.where(np.isinf(x), high, np.minimum(x + above, high)) for x in found.high]
+        below, above = self.tails.reach[:, None] * np.clip(at_ends, 1.0, 5.0).T
+        down = self.capped * self.width - below
+        up = self.capped * self.width + above
+        lows = [np.where(np.isinf(x), low, np.clip(x + down, low, high)) for x in found.low]
+        highs = [np.where(np.isinf(x), high, np.clip(x + up, low, high)) for x in found.high]
         outlying = np.isinf(found.low[0]) & (self.knots[0] > low)
         outlying |= np.isinf(found.high[1]) & (self.knots[-1] < high)
         return _Ends(lows, highs), outlying
