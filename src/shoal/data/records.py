@@ -350,7 +350,7 @@ class Records(Shown):
             holds = ""
             if self.period is not None and not by_rows:
                 holds = columns.holds(self.period.columns[0])
-            query = _queries(columns, self, drop=drop)
+            query = _queries(columns, self, drop=drop, by_rows=by_rows)
             sums = columns.engine.run(query("DOUBLE", powers, measures))
             if by_rows:
                 return sums.combine_chunks(), holds
@@ -389,9 +389,11 @@ def check_size(largest: int, lattice: Lattice) -> None:
 
 
 def _queries(
-    columns: Columns, records: Records, *, drop: bool
+    columns: Columns, records: Records, *, drop: bool, by_rows: bool
 ) -> Callable[[str, Sequence[str], Sequence[Measure]], str]:
     """Returns the query of a pass, by the type of its sums and what is measured.
+
+    Rows that are read by themselves lack no value that is to be refused, so none is counted.
 
     Sums of whole numbers in floating point are exact in any order below 2^53, and faster than the
     integers of 128 bits that are used beyond.
@@ -427,7 +429,10 @@ def _queries(
         sums = {name: f"CAST(coalesce(sum({x}), 0) AS {kind})" for name, x in added.items()}
         coded = {f"key_{at}": code for at, code in enumerate(codes)}
         inside = f"SELECT {_named({'who': 'who', **coded, 'tick': value})} FROM {rows}"
-        outside = _named({"count": "count(*)", "present": "count(tick)", **sums})
+        counts = {"count": "count(*)"}
+        if not by_rows:
+            counts["present"] = "count(tick)"
+        outside = _named(counts | sums)
         return f"SELECT {groups}, {outside} FROM ({inside}) AS ticks GROUP BY {groups}"
 
     return query

@@ -74,8 +74,8 @@ def members(
     count = added("count")
     half = records.lattice.bits - 1
     ticks = added("centred") + (count << half)
-    own = [added(name) for name in table.column_names[size + 3 :] if name.startswith("measure")]
-    measured = np.stack(own) if own else np.zeros((0, len(pairs)), dtype=np.int64)
+    names = [f"measure_{at}" for at in range(len(measures))]
+    measured = np.stack([added(name) for name in names]) if names else np.zeros((0, len(pairs)), dtype=np.int64)
     many = cells.num_rows
     found = Memberships(pairs // many, pairs % many, count, n_users, many)
     return Members(found, ticks, measured)
