@@ -41,13 +41,16 @@ def shown(value: object, most: int = _CLIP) -> str:
         >>> shown(0.5), shown("a"), shown([1, 2]), shown(10**5000)
         ('0.5', "'a'", 'a list', 'a number of thousands of digits')
     """
+    # A number of NumPy is shown as Python's own.
     if isinstance(value, np.generic):
         with suppress(Exception):
             value = value.item()
     if type(value) not in _SHOWN:
         name = type(value).__name__
-        return f"{'an' if name[:1].lower() in set('aeiou') else 'a'} {name[:_CLIP]}"
+        article = "an" if name[:1].lower() in set("aeiou") else "a"
+        return f"{article} {name[:_CLIP]}"
     if isinstance(value, str | bytes):
+        # A long text is cut before it is written: escapes only make it longer.
         value = value[: 2 * most]
     try:
         written = str(value) if isinstance(value, Decimal | Fraction) else repr(value)
@@ -87,25 +90,31 @@ def number(
         Traceback (most recent call last):
         shoal.errors.InputError: gamma is 2; allowed: a finite number above 0 and below 1; ...
     """
+    # What is no number stays NaN, which is in no range.
     found = math.nan
     if is_number(value):
         with suppress(OverflowError, ValueError, TypeError):
             found = float(value)  # type: ignore[arg-type]
-    ends = (found > above or above == -math.inf) and (found < below or below == math.inf)
-    inside = least <= found <= most and ends
+    # Infinite limits are none, also for infinite numbers.
+    is_above = found > above or above == -math.inf
+    is_below = found < below or below == math.inf
+    inside = least <= found <= most and is_above and is_below
     if inside and (infinite or math.isfinite(found)):
         # Zero has one sign: two spellings of a question would be charged twice.
         return found + 0.0
-    words = [
-        *([f"of at least {least:g}"] if least > -math.inf else []),
-        *([f"above {above:g}"] if above > -math.inf else []),
-        *([f"of at most {most:g}"] if most < math.inf else []),
-        *([f"below {below:g}"] if below < math.inf else []),
-    ]
+    limits = []
+    if least > -math.inf:
+        limits.append(f"of at least {least:g}")
+    if above > -math.inf:
+        limits.append(f"above {above:g}")
+    if most < math.inf:
+        limits.append(f"of at most {most:g}")
+    if below < math.inf:
+        limits.append(f"below {below:g}")
     kind = "a number" if infinite else "a finite number"
     raise InputError(
         f"{name} is {shown(value)}",
-        " ".join([kind, " and ".join(words)]).strip(),
+        f"{kind} {' and '.join(limits)}".strip(),
         f"give for example {example!r}",
     )
 
@@ -268,9 +277,11 @@ def suggestions(name: str, known: Iterable[str]) -> str:
         >>> suggestions("min_user", ["min_users", "delta"]), suggestions("seed", ["noise"])
         (" (did you mean 'min_users'?)", '')
     """
-    plain = {re.sub(r"[\W_]", "", each.casefold()): each for each in known}
-    near = get_close_matches(re.sub(r"[\W_]", "", name.casefold()), plain, n=3, cutoff=0.7)
-    return f" (did you mean {' or '.join(repr(plain[each]) for each in near)}?)" if near else ""
+    by_letters = {re.sub(r"[\W_]", "", each.casefold()): each for each in known}
+    near = get_close_matches(re.sub(r"[\W_]", "", name.casefold()), by_letters, n=3, cutoff=0.7)
+    if not near:
+        return ""
+    return f" (did you mean {' or '.join(repr(by_letters[each]) for each in near)}?)"
 
 
 def amount(value: object, name: str) -> Fraction:
@@ -308,8 +319,8 @@ def _fraction(value: object) -> Fraction:
         written = str(value)
     else:
         raise TypeError
-    if len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written) or "_" in written:
-        raise ValueError
-    if not written.isascii():
+    too_long = len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written)
+    # Python would also take underscores and digits of other scripts.
+    if too_long or "_" in written or not written.isascii():
         raise ValueError
     return Fraction(written)

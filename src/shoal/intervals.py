@@ -76,13 +76,20 @@ def _standardised(confidence: float, share: float, terms: float) -> float:
     """Returns the quantile for variance 1, a share of it by noise, by Gil-Pelaez' integral."""
     from scipy.optimize import brentq
 
-    decay = (share - 1) * _SQUARES / 2 - terms * np.log1p(share * _SQUARES / (2 * terms))
+    # The logarithm of the characteristic function, which falls with the frequency t.
+    log_characteristic = (share - 1) * _SQUARES / 2 - terms * np.log1p(
+        share * _SQUARES / (2 * terms)
+    )
     # If nearly all of the variance is normal, high frequencies have no weight.
-    many = len(decay) - int(np.searchsorted(decay[::-1], _LEAST))
-    t = _FREQUENCIES[:many]
-    weight = np.exp(decay[:many]) / t * (2 * _STEP / math.pi)
-    found = brentq(lambda x: float(np.sin(x * t) @ weight) - confidence, 0.0, _FURTHEST, xtol=1e-10)
-    return float(found)
+    n_frequencies = len(_SQUARES) - int(np.searchsorted(log_characteristic[::-1], _LEAST))
+    t = _FREQUENCIES[:n_frequencies]
+    weight = np.exp(log_characteristic[:n_frequencies]) / t * (2 * _STEP / math.pi)
+
+    def excess(x: float) -> float:
+        """Returns how much the probability of |X| <= x exceeds the confidence."""
+        return float(np.sin(x * t) @ weight) - confidence
+
+    return float(brentq(excess, 0.0, _FURTHEST, xtol=1e-10))
 
 
 def half_width(
@@ -110,11 +117,11 @@ def half_width(
 def added_noise(confidence: float, ratio: float) -> float:
     """Returns the factor a of `half_width`, the larger one of the two nearest confidences."""
     confidence = check_level(confidence)
-    place = math.log(max(ratio, _RATIOS[0]))
-    grid = np.log(_RATIOS)
+    log_ratio = math.log(max(ratio, _RATIOS[0]))
+    log_ratios = np.log(_RATIOS)
     above = min(each for each in _FACTORS if each >= confidence)
     below = max(each for each in _FACTORS if each <= confidence)
-    return max(float(np.interp(place, grid, _FACTORS[each])) for each in (below, above))
+    return max(float(np.interp(log_ratio, log_ratios, _FACTORS[each])) for each in (below, above))
 
 
 def check_level(confidence: object) -> float:
@@ -207,12 +214,12 @@ def detectable(
             f"a power of {wanted:.6g} is reached even if the effect is 0",
             f"give more than {without_effect:.6g}, for example 0.8",
         )
+    # Effects are in standard errors here. The power rises with the effect.
     high = limit
     while _power(high, limit, degrees) < wanted:
         high *= 2
-    return error * float(
-        brentq(lambda centre: _power(centre, limit, degrees) - wanted, 0.0, high, xtol=1e-12)
-    )
+    effect = brentq(lambda tried: _power(tried, limit, degrees) - wanted, 0.0, high, xtol=1e-12)
+    return error * float(effect)
 
 
 def check_power(power: object) -> float:
@@ -238,16 +245,19 @@ def _power(centre: float, limit: float, degrees: float) -> float:
         chance = gammainc(degrees / 2, degrees / 2 * ((z + centre) / limit) ** 2)
         return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * float(chance)
 
-    # Pieces end at the integrand's kink, and around its steep parts for many degrees.
+    # Pieces end at the integrand's kink, where Z + centre is 0, and on both sides of its steep
+    # parts, which are narrow for many degrees and where Z + centre is the limit or minus it.
     near = limit * min(1.0, 7 / math.sqrt(degrees))
-    turns = [-centre, *(side * limit - centre + off for side in (-1, 1) for off in (-near, near))]
+    turns = [-centre]
+    for steep in (-limit - centre, limit - centre):
+        turns += [steep - near, steep + near]
     inside = sorted({round(each, 6) for each in turns if -_REACH < each < _REACH})
     ends = [-_REACH, *inside, _REACH]
-    pieces = (
-        quad(integrand, low, high, epsabs=1e-13, epsrel=1e-11)[0]
-        for low, high in itertools.pairwise(ends)
-    )
-    return float(sum(pieces))
+    probability = 0.0
+    for low, high in itertools.pairwise(ends):
+        piece, _ = quad(integrand, low, high, epsabs=1e-13, epsrel=1e-11)
+        probability += piece
+    return float(probability)
 
 
 def _degrees(degrees: object) -> float:

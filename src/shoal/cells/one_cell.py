@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from shoal import checks
+from shoal.arrays import Floats
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.numbers import Estimates
@@ -85,12 +86,15 @@ class Estimate:
     def __str__(self) -> str:
         """One line, and the warnings."""
         low, high = self.typical_interval
-        found = "" if self.range is None else f", range [{self.range[0]:.4g}, {self.range[1]:.4g}]"
+        selected = ""
+        if self.range is not None:
+            range_low, range_high = self.range
+            selected = f", range [{range_low:.4g}, {range_high:.4g}]"
         kind = "simulated " if self.simulated else ""
         line = (
             f"{kind}{self.mechanism}: {self.value:.6g}, typically in "
             f"[{low:.6g}, {high:.6g}] ({self.confidence:.0%}), noise "
-            f"{self.noise_scale:.3g}, bias at most {self.bias_bound:.3g}{found}, "
+            f"{self.noise_scale:.3g}, bias at most {self.bias_bound:.3g}{selected}, "
             f"epsilon {show(self.epsilon)}"
         )
         return "\n".join([line, *(f"warning: {sentence}" for sentence in self.warnings)])
@@ -119,36 +123,45 @@ def one_estimate(
     request = Request.of(uninformative="keep", min_users=1, **given)
     counts, private = aggregate_of(values, users, request.lattice)
     if request.method is None:
-        # No bounding of one cell has a smaller error (docs/theory/cells.md#limits-of-means).
-        name = "worst_case_optimal"
-        if request.objective != "worst_case":
-            name = choose(request, counts)[0].name
-        request = request.model_copy(update={"method": name, "objective": None, "range": None})
+        request = request.model_copy(
+            update={"method": _method_for(request, counts), "objective": None, "range": None}
+        )
     plan = make_plan(counts, request)
-    found = Estimates.of(plan, *draw(plan, private, source))
-    typical_of = intervals.intervals if found.of_vectors else Estimates.typical_intervals
-    interval, typical = (
-        (float(low[0]), float(high[0]))
-        for low, high in (found.intervals(confidence), typical_of(found, confidence))
-    )
+    numbers = Estimates.of(plan, *draw(plan, private, source))
+    typical_intervals = intervals.intervals if numbers.of_vectors else Estimates.typical_intervals
     return Estimate(
-        value=float(found.value[0]),
-        interval=interval,
-        typical_interval=typical,
-        noise_scale=float(found.noise_scale[0]),
-        bias_bound=float(found.bias_bound[0]),
+        value=float(numbers.value[0]),
+        interval=_first(numbers.intervals(confidence)),
+        typical_interval=_first(typical_intervals(numbers, confidence)),
+        noise_scale=float(numbers.noise_scale[0]),
+        bias_bound=float(numbers.bias_bound[0]),
         epsilon=plan.epsilon,
         confidence=confidence,
-        range=found.clipped_to(0),
+        range=numbers.clipped_to(0),
         mechanism=plan.decision.method.mechanism or plan.method,
         parameters={name: tuple(each.tolist()) for name, each in plan.parameters.items()},
         simulated=noise is not None,
         warnings=(
             *few_cell_warnings(plan),
             *frequent_user_warnings(plan),
-            *private_range_warnings(found),
+            *private_range_warnings(numbers),
         ),
     )
+
+
+def _method_for(request: Request, counts: Counts) -> str:
+    """Returns the name of the method that serves the request's objective in one cell."""
+    if request.objective == "worst_case":
+        # No bounding of one cell has a smaller error (docs/theory/cells.md#limits-of-means).
+        return "worst_case_optimal"
+    method, _ = choose(request, counts)
+    return method.name
+
+
+def _first(ends: tuple[Floats, Floats]) -> tuple[float, float]:
+    """Returns the interval of the only cell."""
+    low, high = ends
+    return float(low[0]), float(high[0])
 
 
 def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> tuple[Counts, Aggregate]:
@@ -158,8 +171,10 @@ def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> tuple[Cou
     who = user_codes(users, len(numbers))
     order = np.argsort(who, kind="stable")
     records = np.bincount(who)
-    sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(records) - records)
+    first_record = np.cumsum(records) - records
+    sums = np.add.reduceat(lattice.ticks(numbers)[order], first_record)
     cells = pa.table({"cell": pa.array(["all"] * len(records))})
+    # The counts have users in the order of `rows`.
     counts, rows = build(pa.array(np.arange(len(records))), cells, records.astype(np.int64))
     centred = sums[rows] - (counts.count << (lattice.bits - 1))
     # Squares are used only for the variance, which these mechanisms do not release.

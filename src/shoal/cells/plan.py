@@ -348,6 +348,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         plan = self.with_source(described)
 
         def first() -> None:
+            """Calls `before`, once it is known that no release is recorded yet."""
             if noise is None and before is not None:
                 before(self)
 
@@ -522,13 +523,22 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not reliable."""
-        found = self.published
-        cells = found.basis.cells
+        cells = self.cells
         table = self.table(confidence)
+        # Every statistic has the same statuses: those of the first say it all.
         status = table["status"].to_pylist()[: cells.num_rows]
         verdict = f"Reliable: {status.count('reliable'):,} of {counted(len(status), 'cell')}."
+        columns = [cell_title(cells), "users", "records", "value", "low", "high"]
+        notes = [*legend(cells.num_rows, self.published.sentences, table), *self._limited()]
+        if "common" in table["source"].to_pylist():
+            notes.insert(0, _BRACKETS)
+        head = f"{verdict}\n{self._head(origin=origin)}"
+        return TextTable(head, columns, self._rows(table), notes, self.warnings())
+
+    def _rows(self, table: pa.Table) -> list[list[str]]:
+        """The first rows of a table as texts; values that cells have in common are in brackets."""
         shown = table.slice(0, SHOWN)
-        names = labels(cells, table, range(len(shown)))
+        names = labels(self.cells, table, range(len(shown)))
         rows = []
         for name, row in zip(names, shown.to_pylist(), strict=True):
             value, *ends = texts_of({each: row[each] for each in ("value", "low", "high")})
@@ -538,12 +548,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
             rows.append([name, *counts, value, *ends])
         if len(table) > SHOWN:
             rows.append([f"... {len(table) - SHOWN:,} more in to_pandas() and files"])
-        columns = [cell_title(cells), "users", "records", "value", "low", "high"]
-        notes = [*legend(cells.num_rows, found.sentences, table), *self._limited()]
-        if "common" in table["source"].to_pylist():
-            notes.insert(0, _BRACKETS)
-        head = f"{verdict}\n{self._head(origin=origin)}"
-        return TextTable(head, columns, rows, notes, self.warnings())
+        return rows
 
     def warnings(self) -> list[str]:
         """Sentences that a reader should know before relying on the numbers.
@@ -669,7 +674,6 @@ def plan(
     records_per_user: int | None = None,
 ) -> Plan:
     """Chooses how users are bounded and how noise is shared: see `shoal.plan`."""
-    records = None
     if isinstance(counts, Records):
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
@@ -682,12 +686,13 @@ def plan(
         bounds = records.bounds
         source = records.describe()
         tick_bits = records.lattice.bits
-    todo = "give records, records.counts() or Counts.from_counts(...)"
-    checks.instance(counts, Counts, "counts", todo)
-    if records_per_user is not None and records is None:
-        counts = counts.at_most(records_per_user)
-        if source is not None:
-            source = {**source, "records_per_user": records_per_user}
+    else:
+        todo = "give records, records.counts() or Counts.from_counts(...)"
+        checks.instance(counts, Counts, "counts", todo)
+        if records_per_user is not None:
+            counts = counts.at_most(records_per_user)
+            if source is not None:
+                source = {**source, "records_per_user": records_per_user}
     if bounds is None:
         raise InputError(
             "counts do not contain the bounds of values", "give for example bounds=(0, 700)"

@@ -157,14 +157,16 @@ def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
         )
     who = user_codes(users, len(points))
     size = points.shape[1]
+    # The sums of each user's ticks, (users, dimensions).
     sums = np.zeros((int(who.max()) + 1, size), dtype=np.int64)
     np.add.at(sums, who, ticks(points, bounds.hi, options.lattice.bits))
     plan = BallMean.plan(np.bincount(who), size, options.epsilon, options.lattice.bits)
     noise_scale = plan.relative_scale * bounds.hi
     bias = plan.bias_bound * bounds.hi
-    unit = plan.relative_scale * 2.0**-plan.bits * bounds.hi
-    value = np.array(plan.release(sums, source)) * unit
-    noise = laplace.tail_quantile(2.0**plan.bits, (1 - options.confidence) / size) * unit
+    step = plan.relative_scale * 2.0**-plan.bits * bounds.hi
+    value = np.array(plan.release(sums, source)) * step
+    # The dimensions share the probability of a miss.
+    noise = laplace.tail_quantile(2.0**plan.bits, (1 - options.confidence) / size) * step
 
     def clipped(numbers: Floats) -> tuple[float, ...]:
         return tuple(np.clip(numbers, 0, bounds.hi).tolist())
@@ -187,8 +189,10 @@ def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
     """Releases the mean of vectors in a box, number by number."""
     size = points.shape[1]
     noise = options.noise
-    found = [
-        one_estimate(
+    estimates = []
+    for at in range(size):
+        # Each number has its own simulated noise, and shares epsilon and the probability of a miss.
+        estimate = one_estimate(
             "worst_case_optimal",
             {},
             points[:, at],
@@ -199,20 +203,21 @@ def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
             tick_bits=options.lattice.bits,
             noise=None if noise is None else type(noise)(noise.seed + at),
         )
-        for at in range(size)
-    ]
-    bias = sum(one.bias_bound for one in found)
-    low, high = zip(*(one.interval for one in found), strict=True)
+        estimates.append(estimate)
+    bias = sum(each.bias_bound for each in estimates)
+    low, high = zip(*(each.interval for each in estimates), strict=True)
+    # Every number has the same counts, and so the same threshold.
+    [threshold] = estimates[0].parameters["threshold"]
     return VectorEstimate(
-        value=tuple(one.value for one in found),
+        value=tuple(each.value for each in estimates),
         low=low,
         high=high,
-        noise_scale=max(one.noise_scale for one in found),
+        noise_scale=max(each.noise_scale for each in estimates),
         bias_bound=bias,
-        worst_case_error=bias + sum(one.noise_scale for one in found),
-        epsilon=round_up(sum((Fraction(one.epsilon) for one in found), Fraction(0))),
+        worst_case_error=bias + sum(each.noise_scale for each in estimates),
+        epsilon=round_up(sum((Fraction(each.epsilon) for each in estimates), Fraction(0))),
         confidence=options.confidence,
-        threshold=found[0].parameters["threshold"][0],
+        threshold=threshold,
         simulated=options.noise is not None,
     )
 
@@ -247,8 +252,8 @@ class BallMean:
         if threshold == 0:
             return cls(counts, dimension, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
         bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))
+        # A step of each dimension is for rounding: see `loss`.
         allowed = (math.floor(epsilon * 2**bits) - dimension) * int(counts.sum())
-        # The scale is the least one with 24 bits at which the rounded loss is allowed.
         exact = Fraction(2 * min(threshold, int(counts.max())) * 2**bits, allowed)
         if 2**bits > LARGEST_STEPS * exact:
             raise InputError(
@@ -256,6 +261,7 @@ class BallMean:
                 "61 bits",
                 "ask for a smaller epsilon",
             )
+        # The scale has 24 bits and is above the exact one, even if `float` rounds that downwards.
         mantissa, exponent = math.frexp(float(exact))
         scale = math.ldexp(math.ceil(mantissa * 2**_SCALE_BITS) + 1, exponent - _SCALE_BITS)
         return cls(counts, dimension, threshold, scale, bits, tick_bits)
@@ -287,13 +293,15 @@ class BallMean:
         The sums have one row for each user and one column for each dimension.
         """
         # Python integers are used, as a product of two sums may not fit 64 bits.
-        whole = np.maximum(sums, 0).astype(object)
-        norm = whole.sum(axis=1)
+        positive = np.maximum(sums, 0).astype(object)
+        norm = positive.sum(axis=1)
         allowed = np.minimum(self.counts, self.threshold).astype(object) * 2**self.tick_bits
-        scaled = whole * allowed[:, None] // np.maximum(norm, 1)[:, None]
-        kept = np.where((norm > allowed)[:, None], scaled, whole).sum(axis=0).tolist()
+        # Sums of a larger norm than a user may have are scaled to it.
+        scaled = positive * allowed[:, None] // np.maximum(norm, 1)[:, None]
+        too_large = (norm > allowed)[:, None]
+        totals = np.where(too_large, scaled, positive).sum(axis=0).tolist()
         largest_sum = self.records << self.tick_bits
-        exact = [to_steps(int(x), largest_sum, self.relative_scale, self.bits) for x in kept]
+        exact = [to_steps(int(x), largest_sum, self.relative_scale, self.bits) for x in totals]
         return noise.add_laplace(exact, self.bits)
 
 

@@ -138,9 +138,10 @@ class Losses:
     @cached_property
     def of_users(self) -> Floats:
         """Each user's pure loss, or rho if some noise is Gaussian, rounded upwards."""
+        # Many users have the same loss, which is rounded once.
         distinct, which = np.unique(self.pure.numerators, return_inverse=True)
-        whole = self.pure.denominator
-        pure = np.array([round_up(_exact(each, whole)) for each in distinct])[which]
+        denominator = self.pure.denominator
+        pure = np.array([round_up(_exact(each, denominator)) for each in distinct])[which]
         if self.gaussian is None:
             return pure
         rho = self.squares.numerators.astype(np.float64) / self.squares.denominator
@@ -148,7 +149,7 @@ class Losses:
 
 
 def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
-    """Add up what steps of the same users cost every user, at most `delta` in all.
+    """Add up what steps of the same users cost every user; together they may take this delta.
 
     Raises:
         InputError: An unknown step or noise, a loss below 0, arrays of different users, Gaussian
@@ -160,11 +161,13 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
     gaussian_steps = list[NoisyVector]()
     delta_left = Fraction(delta)
     for step in steps:
-        if isinstance(step, NoisyVector) and step.noise == "gaussian":
+        noise = step.noise if isinstance(step, NoisyVector) else None
+        if isinstance(step, NoisyVector) and noise == "gaussian":
+            # Its rho is the squared move divided by twice the variance 4^bits.
             squares.append(Sums(_moves(step.moves, floats=True), 2 * 4**step.bits))
             gaussian_steps.append(step)
         elif isinstance(step, Selections) or (
-            isinstance(step, NoisyVector) and step.noise in get_args(NoiseKind)
+            isinstance(step, NoisyVector) and noise in get_args(NoiseKind)
         ):
             pure.append(Sums(_moves(step.moves), 2**step.bits))
         elif isinstance(step, Stated):
@@ -188,30 +191,34 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
 
 def _moves(values: NDArray[Any], *, floats: bool = False) -> NDArray[Any]:
     """Returns moves as whole numbers, or as floating-point numbers if these are allowed."""
-    found = np.asarray(values)
-    kind = found.dtype.kind
-    whole = kind in "bi" or (kind == "O" and set(map(type, found.tolist())) <= {int})
-    if found.ndim != 1 or not len(found) or not (whole or (floats and kind == "f")):
+    moves = np.asarray(values)
+    kind = moves.dtype.kind
+    whole = kind in "bi" or (kind == "O" and set(map(type, moves.tolist())) <= {int})
+    allowed = whole or (floats and kind == "f")
+    if moves.ndim != 1 or not len(moves) or not allowed:
         raise _bad("the moves are not one whole number for each user")
-    if not whole and not np.isfinite(found).all():
+    if not whole and not np.isfinite(moves).all():
         raise _bad("the moves are not finite")
-    return found.astype(np.int64) if kind in "bi" else found
+    return moves.astype(np.int64) if kind in "bi" else moves
 
 
 def _sum(parts: list[Sums]) -> Sums:
     """Returns the sum of losses, user by user; the first of the parts is nothing."""
-    if len({len(each) for each, _ in parts} - {1}) > 1:
+    # An array with one number holds for all users, however many the others have.
+    if len({len(numerators) for numerators, _ in parts} - {1}) > 1:
         raise _bad("the steps have different users")
-    if min(each.min() for each, _ in parts) < 0:
+    if min(numerators.min() for numerators, _ in parts) < 0:
         raise _bad("a step has a negative privacy loss")
     common = math.lcm(*(denominator for _, denominator in parts))
-    largest = sum(_exact(each.max(), 1) * (common // denominator) for each, denominator in parts)
-    small = max(largest, common) < _MOST_WHOLE
-    total: NDArray[Any] = np.zeros(1, dtype=np.int64 if small else object)
-    for each, denominator in parts:
-        kind = float if each.dtype.kind == "f" else total.dtype
-        total = total + each.astype(kind) * (common // denominator)
-    # A single array of floating-point numbers is as exact as it was given.
+    largest = sum(
+        _exact(numerators.max(), 1) * (common // denominator) for numerators, denominator in parts
+    )
+    fits_64_bits = max(largest, common) < _MOST_WHOLE
+    total: NDArray[Any] = np.zeros(1, dtype=np.int64 if fits_64_bits else object)
+    for numerators, denominator in parts:
+        kind = float if numerators.dtype.kind == "f" else total.dtype
+        total = total + numerators.astype(kind) * (common // denominator)
+    # Besides nothing, a single array of floating-point numbers is as exact as it was given.
     if total.dtype.kind == "f" and len(parts) > 2:
         total = total * _OUTWARD
     return Sums(total, common)
@@ -222,9 +229,9 @@ def _largest(sums: Sums) -> Fraction:
     return _exact(sums.numerators.max(), sums.denominator)
 
 
-def _exact(number: Any, whole: int) -> Fraction:
-    """Returns a whole or floating-point number, divided by `whole`, exactly."""
-    return Fraction(float(number) if isinstance(number, float) else int(number)) / whole
+def _exact(number: Any, divisor: int) -> Fraction:
+    """Returns a whole or floating-point number, divided by a whole one, exactly."""
+    return Fraction(float(number) if isinstance(number, float) else int(number)) / divisor
 
 
 def _bad(got: str) -> InputError:

@@ -88,10 +88,15 @@ class Budget:
         at most `delta periods e^((periods - 1) epsilon)`, here rounded upwards.
         """
         epsilon = self.epsilon * periods
+        if not self.delta:
+            return Budget(epsilon)
         exponent = float(epsilon - self.epsilon)
-        if not self.delta or exponent > _LARGEST_EXPONENT:
-            return Budget(epsilon, Fraction(bool(self.delta)))
-        factor = Fraction(math.exp(exponent) * (1 + _EXP_ERROR)) if periods > 1 else Fraction(1)
+        if exponent > _LARGEST_EXPONENT:
+            return Budget(epsilon, Fraction(1))
+        # In a single period nothing is rounded.
+        factor = Fraction(1)
+        if periods > 1:
+            factor = Fraction(math.exp(exponent) * (1 + _EXP_ERROR))
         return Budget(epsilon, min(self.delta * periods * factor, Fraction(1)))
 
     def within(self, other: Budget) -> bool:
@@ -169,7 +174,9 @@ def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
 def _stated(exact: Fraction, asked: Fraction | None) -> Fraction:
     """Returns one part of `Budget.stated`."""
     short = Fraction(_rounded(exact, STATED_DIGITS, up=True))
-    return asked if asked is not None and exact <= asked <= short else short
+    if asked is not None and exact <= asked <= short:
+        return asked
+    return short
 
 
 def _short(value: Fraction) -> Fraction:

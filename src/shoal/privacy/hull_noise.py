@@ -23,20 +23,22 @@ _SPARE = 30
 
 def hull_noise(source: Any, cells: int, bits: int, draw: int) -> list[int]:
     """Returns the noise of all cells, of scale 2^bits steps, from Laplace noise and fair bits."""
+    # `below(bound)` draws a whole number from 0 to below a bound, each as likely as any other.
     below = _uniform(source, draw)
     size = _size(source, cells, bits, draw, below)
     # In vectors without a number above 0, each is from -size to 0. If the largest number is `top`,
-    # from 1 to size, each is from top - size to top, and at least one of them touches `top`.
-    not_above = (size + 1) ** cells
-    touching = not_above - size**cells
-    place = below(not_above + size * touching)
-    if place < not_above:
+    # from 1 to size, each is from top - size to top, and at least one of them touches `top`. These
+    # are the numbers of such vectors, for no top and for each.
+    ways_without_top = (size + 1) ** cells
+    ways_with_top = ways_without_top - size**cells
+    place = below(ways_without_top + size * ways_with_top)
+    if place < ways_without_top:
         return [-below(size + 1) for _ in range(cells)]
-    # The largest number, and the first of those that are as large.
-    top = 1 + (place - not_above) // touching
-    rest = below(touching)
+    top = 1 + (place - ways_without_top) // ways_with_top
+    # The first number that touches `top` is drawn by the number of vectors, `ways`, in which it
+    # does and none before it.
+    rest = below(ways_with_top)
     first = 0
-    # In so many vectors, the number `first` touches `top` and none before it does.
     ways = (size + 1) ** (cells - 1)
     while rest >= ways:
         rest -= ways
@@ -55,11 +57,13 @@ def _size(source: Any, cells: int, bits: int, draw: int, below: Callable[[int], 
         if len(geometric) <= cells:
             continue
         size = int(sum(geometric[: cells + 1]))
-        # This is C(size + cells, cells) times a constant, and at least the number of vectors.
+        # The sum is as likely as C(size + cells, cells) q^size. This is that number of ways times
+        # a constant, and at least the number of vectors in the ball.
         ways = cells + 1
         for each in range(1, cells + 1):
             ways *= size + each
-        if below(ways) < (size + 1) ** (cells + 1) - size ** (cells + 1):
+        vectors = (size + 1) ** (cells + 1) - size ** (cells + 1)
+        if below(ways) < vectors:
             return size
     raise RuntimeError("no size of a ball was accepted")
 
@@ -69,15 +73,16 @@ def _uniform(source: Any, draw: int) -> Callable[[int], int]:
     words = _words(source, draw)
 
     def below(bound: int) -> int:
+        """Draws as many bits as the bound has, until they are below it."""
         length = bound.bit_length()
-        many = -(-length // 64)
+        n_words = -(-length // 64)
         while True:
-            found = 0
-            for _ in range(many):
-                found = found << 64 | next(words)
-            found >>= 64 * many - length
-            if found < bound:
-                return int(found)
+            number = 0
+            for _ in range(n_words):
+                number = number << 64 | next(words)
+            number >>= 64 * n_words - length
+            if number < bound:
+                return int(number)
 
     return below
 

@@ -192,36 +192,29 @@ class State:
         budget = self.budget.show(up=False)
         if self.privacy_unit.period is None:
             return [f"of {budget}, {self.left_in_words()} is left"]
-        alike: dict[str, list[str]] = {}
+        # The periods in which the same amount is left are named together.
+        with_left: dict[str, list[str]] = {}
         for name in sorted(self.booked if names is None else names):
-            alike.setdefault(self.left_in_words([name]), []).append(name)
-        left = [f"{amount} is left in {first_and_last(same)}" for amount, same in alike.items()]
+            with_left.setdefault(self.left_in_words([name]), []).append(name)
+        left = [f"{amount} is left in {first_and_last(same)}" for amount, same in with_left.items()]
         if names is None:
             left.append(f"{budget} in each {'other ' if left else ''}{self.privacy_unit.period}")
-        ceiling = "" if self.total is None else f", and may lose {self.total.show(up=False)}"
-        lost = over_all(self.privacy_unit, len(self.booked), self.spent, "has lost")
-        return ["; ".join(left), *([f"{lost}{ceiling}"] if self.booked else [])]
+        sentences = ["; ".join(left)]
+        if self.booked:
+            lost = over_all(self.privacy_unit, len(self.booked), self.spent, "has lost")
+            ceiling = "" if self.total is None else f", and may lose {self.total.show(up=False)}"
+            sentences.append(f"{lost}{ceiling}")
+        return sentences
 
     def check(self, charge: Budget, unit: Unit, periods: Periods | None = None) -> Budget:
         """Returns the sum after a charge; refuses another unit, and a charge that does not fit."""
         ours = self.privacy_unit
         if unit != ours:
-            step = "use another ledger"
-            if unit.counts != ours.counts:
-                step = (
-                    f"use a ledger that was made with counts={unit.counts!r} (--counts "
-                    f"{unit.counts}): the losses of the two are never added up"
-                )
-            elif unit.period != ours.period:
-                step = _other_period(unit, ours)
-            else:
-                same = "row" if unit.name == EACH_ROW else unit.name
-                step = (
-                    f"if each {same} is one {ours.name.removeprefix('each ')}, give "
-                    f"privacy_unit={ours.name!r} (--privacy-unit {ours.name!r}); else {step}"
-                )
-            raise InputError(f"the charge protects {unit}. The ledger protects {ours}", step)
-        if (periods and periods.kind) != ours.period:
+            raise InputError(
+                f"the charge protects {unit}. The ledger protects {ours}", _other_unit(unit, ours)
+            )
+        kind_of_period = None if periods is None else periods.kind
+        if kind_of_period != ours.period:
             raise InputError(
                 "the charge does not say which periods it is of", "give the periods of the records"
             )
@@ -257,15 +250,16 @@ class State:
                 "in two periods",
                 _AS_BEFORE[self.holds],
             )
+        # Booked periods come first, so that a new name is the one that is refused.
         names = [*self.booked, *(each for each in periods.names if each not in self.booked)]
-        known_by: dict[str, str] = {}
+        first_with: dict[str, str] = {}
         for name, plain in zip(names, _plain(names), strict=True):
-            known = known_by.setdefault(plain, name)
-            if known != name:
+            first = first_with.setdefault(plain, name)
+            if first != name:
                 raise InputError(
-                    f"the period {name!r} is equal to {known!r} but for blanks around it, or as a "
+                    f"the period {name!r} is equal to {first!r} but for blanks around it, or as a "
                     "number: they would be two periods",
-                    f"spell it {known!r}, or put a letter before it if it is another period",
+                    f"spell it {first!r}, or put a letter before it if it is another period",
                 )
 
 
@@ -285,6 +279,22 @@ def _check_sum(spent: Budget, charge: Budget, limit: Budget, where: str) -> None
             f"{(limit - spent).show(up=False)}",
             "plan a release with a smaller loss, or repeat a recorded one, which costs nothing",
         )
+
+
+def _other_unit(unit: Unit, ours: Unit) -> str:
+    """Returns the step to take with a charge that protects another unit than the ledger."""
+    if unit.counts != ours.counts:
+        return (
+            f"use a ledger that was made with counts={unit.counts!r} (--counts "
+            f"{unit.counts}): the losses of the two are never added up"
+        )
+    if unit.period != ours.period:
+        return _other_period(unit, ours)
+    same = "row" if unit.name == EACH_ROW else unit.name
+    return (
+        f"if each {same} is one {ours.name.removeprefix('each ')}, give "
+        f"privacy_unit={ours.name!r} (--privacy-unit {ours.name!r}); else use another ledger"
+    )
 
 
 def _other_period(unit: Unit, ours: Unit) -> str:
@@ -534,9 +544,9 @@ class Ledger(Shown):
         if not isinstance(document, bytes):
             raise InputError(f"document is a {type(document).__name__}", "encode it as bytes first")
         with self._transaction(write=True) as (connection, creation):
-            known = self._found(connection, *asked[:2])
-            if known is not None:
-                return known
+            recorded = self._found(connection, *asked[:2])
+            if recorded is not None:
+                return recorded
             state = self._newest(connection, creation)
             spent = state.check(charge, unit, periods)
             return _add(connection, state, asked, charge, spent, document, periods)
@@ -553,23 +563,24 @@ class Ledger(Shown):
             if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise self._damaged("damaged pages")
             spent = creation.spent
-            last = creation.head
-            seen = {last}
+            newest_hash = creation.head
+            hashes = {newest_hash}
             state = self._newest(connection, creation)
             rows = connection.execute(f"SELECT {_FACTS}, document FROM entry ORDER BY number")
             for number, row in enumerate(rows, 1):
                 entry = _entry(row)
                 spent = spent.plus(entry.in_all)
-                last = _hash(last, row[:_HASH])
-                seen.add(last)
-                found = number, spent, last, _sha256(entry.document)
-                if found != (entry.number, entry.spent, entry.hash, entry.document_sha256):
+                newest_hash = _hash(newest_hash, row[:_HASH])
+                hashes.add(newest_hash)
+                computed = number, spent, newest_hash, _sha256(entry.document)
+                if computed != (entry.number, entry.spent, entry.hash, entry.document_sha256):
                     raise self._damaged(f"an entry {number} that was changed or is missing")
+        # With a period the budget holds in each, and a total, if there is one, over all of them.
         sums = [*state.booked.values()] if state.privacy_unit.period else [spent]
-        most = spent if state.total is None else state.total
-        if not (spent.within(most) and all(each.within(state.budget) for each in sums)):
+        within_total = state.total is None or spent.within(state.total)
+        if not (within_total and all(each.within(state.budget) for each in sums)):
             raise self._damaged("charges beyond its budget")
-        if head and head not in seen:
+        if head and head not in hashes:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} does not contain the given head",
                 "look for a newer copy: entries are missing, or this is another ledger",
@@ -584,19 +595,20 @@ class Ledger(Shown):
         state = self.state()
         entries = self.entries()
         budget = state.budget.show(up=False)
-        spent = [f"{state.spent.show(up=True)} spent of {budget}, {state.left_in_words()} left"]
+        balance = [f"{state.spent.show(up=True)} spent of {budget}, {state.left_in_words()} left"]
         columns = ["entry", "kind", "charge", "recorded at", "name"]
         rows = [
             [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.title]
             for each in entries
         ]
         if state.privacy_unit.period is not None:
-            spent = state.balance()
+            balance = state.balance()
             columns.append("periods")
             for row, each in zip(rows, entries, strict=True):
                 row.append("" if each.periods is None else str(each.periods))
         releases = counted(sum(each.withdraws is None for each in entries), "release")
-        head = "\n".join([f"{releases}: {spent[0]}", *spent[1:], f"protects {state.privacy_unit}"])
+        first, *others = balance
+        head = "\n".join([f"{releases}: {first}", *others, f"protects {state.privacy_unit}"])
         return TextTable(head, columns, rows, [f"head {state.head}"])
 
     def _found(
@@ -644,9 +656,13 @@ class Ledger(Shown):
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
         )
         if (kind, version) != (APPLICATION_ID, SCHEMA_VERSION):
-            what = "is of another version of shoal" if kind == APPLICATION_ID else "is not a ledger"
+            what = "is not a ledger"
+            if not pages:
+                what = "is empty: its creation was interrupted"
+            elif kind == APPLICATION_ID:
+                what = "is of another version of shoal"
             raise LedgerError(
-                f"{str(self.path)!r} {what if pages else 'is empty: its creation was interrupted'}",
+                f"{str(self.path)!r} {what}",
                 "check the path, or create a new ledger under another name",
             )
 
@@ -656,6 +672,7 @@ class Ledger(Shown):
         if len(rows) != 1 or _hash("", rows[0][:_FIRST_HASH]) != rows[0][_FIRST_HASH]:
             raise self._damaged("a creation record that was changed")
         _, epsilon, delta, name, counts, period, total, _, first = rows[0]
+        # While the handle is made, no first hash is known.
         if self._first not in ("", first):
             raise LedgerError(
                 f"{str(self.path)!r} was replaced by another ledger after it was opened",
@@ -671,19 +688,23 @@ class Ledger(Shown):
         rows = connection.execute(query).fetchall()
         if not rows:
             return creation
-        last = _entry(rows[0])
-        before = rows[1][_HASH] if len(rows) > 1 else creation.head
-        if _hash(before, rows[0][:_HASH]) != last.hash:
+        newest, *before = rows
+        last = _entry(newest)
+        hash_before = before[0][_HASH] if before else creation.head
+        if _hash(hash_before, newest[:_HASH]) != last.hash:
             raise self._damaged(f"an entry {last.number} that was changed")
         state = replace(creation, spent=last.spent, entries=last.number, head=last.hash)
         if state.privacy_unit.period is None:
             return state
-        rule, holds = "", ""
+        # All entries have the same rule, and its column holds the same: `State.check` sees to that.
+        rule = ""
+        holds = ""
         booked: dict[str, Budget] = {}
         query = f"SELECT {_FACTS} FROM entry WHERE periods IS NOT NULL ORDER BY number"
         for entry in map(_entry, connection.execute(query)):
             assert entry.periods is not None
-            rule, holds = entry.periods.rule, entry.periods.holds
+            rule = entry.periods.rule
+            holds = entry.periods.holds
             for name in entry.periods.names:
                 booked[name] = booked.get(name, _NOTHING).plus(entry.charge)
         return replace(state, booked=booked, rule=rule, holds=holds)
@@ -712,16 +733,18 @@ def _connection(path: Path) -> sqlite3.Connection:
 def _patiently(connection: sqlite3.Connection, statement: str) -> None:
     """Wait for a lock in short random steps: SQLite's own waiting starves the unlucky."""
     until = time.monotonic() + _PATIENCE
-    pause = _PAUSES[0]
+    pause, longest_pause = _PAUSES
     connection.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
             connection.execute(statement)
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            # The lower byte is the kind of error; others only say more about it.
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > until:
                 raise
             time.sleep(pause * random())
-            pause = min(2 * pause, _PAUSES[1])
+            pause = min(2 * pause, longest_pause)
         else:
             break
     connection.execute(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")
@@ -736,17 +759,18 @@ def _plain_errors(path: Path) -> Iterator[None]:
         raise
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        failed = f"SQLite fails with code {code}", "try again"
-        what, *more = _REASONS.get(code, failed)
-        raise LedgerError(f"the ledger {str(path)!r} cannot be used: {what}", *more) from None
+        unknown = f"SQLite fails with code {code}", "try again"
+        what, *steps = _REASONS.get(code, unknown)
+        raise LedgerError(f"the ledger {str(path)!r} cannot be used: {what}", *steps) from None
     except (TypeError, ValueError, ArithmeticError):
         raise LedgerError(f"the ledger {str(path)!r} has unreadable rows", *_DAMAGED) from None
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     """Returns the entry of a row, with its document if the row has it."""
-    number, question, name, kind, *amounts = row[:8]
-    charge, spent = (Budget(*map(from_text, amounts[at : at + 2])) for at in (0, 2))
+    number, question, name, kind, epsilon, delta, spent_epsilon, spent_delta = row[:8]
+    charge = Budget(from_text(epsilon), from_text(delta))
+    spent = Budget(from_text(spent_epsilon), from_text(spent_delta))
     recorded_at, listed, *others = row[8:]
     periods = None if listed is None else Periods.of_list(json.loads(listed))
     return Entry(number, question, name, kind, charge, spent, recorded_at, periods, *others)
@@ -764,16 +788,17 @@ def the_entry(entries: list[Entry], name: str, number: int | None) -> Entry:
     """Returns the one release of this number or, without one, of this name; InputError if none."""
     releases = [each for each in entries if each.withdraws is None]
     if number is None:
-        fits = [each for each in releases if each.name == name]
+        matching = [each for each in releases if each.name == name]
     else:
-        fits = [each for each in releases if each.number == number]
-    if len(fits) != 1:
+        matching = [each for each in releases if each.number == number]
+    if len(matching) != 1:
         listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in releases)
         raise InputError(
-            f"{len(fits)} entries of the ledger match, not one; its entries are {listed or 'none'}",
+            f"{len(matching)} entries of the ledger match, not one; its entries are "
+            f"{listed or 'none'}",
             "choose one entry with --name, or with --entry and its number",
         )
-    return fits[0]
+    return matching[0]
 
 
 def _withdrawal_of(number: int) -> str:

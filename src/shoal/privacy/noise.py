@@ -180,10 +180,11 @@ def source_of(noise: Simulated | None, *, recorded: bool = False) -> Noise:
         return OperatingSystem()
     if isinstance(noise, Simulated) and not recorded:
         return noise
-    known = isinstance(noise, Simulated)
-    got = "a ledger takes no simulation" if known else f"noise has the type {type(noise).__name__}"
-    todo = "give a ledger for a real release, or noise=shoal.Simulated(seed) for a study"
-    raise InputError(got, todo)
+    cause = f"noise has the type {type(noise).__name__}"
+    if isinstance(noise, Simulated):
+        cause = "a ledger takes no simulation"
+    step = "give a ledger for a real release, or noise=shoal.Simulated(seed) for a study"
+    raise InputError(cause, step)
 
 
 def _exact(

@@ -51,11 +51,13 @@ def fit(
     if bits >= MOST_BITS:
         raise _unfit(bits)
     scale = round_scale(noise_scale)
+    # Rounding to lattice steps adds to the loss: so one round may not be enough.
     for _ in range(60):
         spent = loss(scale)
         if spent <= allowed:
             break
-        scale = round_scale(scale * float(spent / allowed) ** (1 / power) * (1 + 2.0**-_SCALE_BITS))
+        wider = float(spent / allowed) ** (1 / power)
+        scale = round_scale(scale * wider * (1 + 2.0**-_SCALE_BITS))
     else:
         raise _unfit(bits)
     if 2.0**bits / float(scale.min()) > LARGEST_STEPS:

@@ -64,16 +64,19 @@ def grid(top: int) -> Ints:
 
 
 def intervals(halvings: int, top: int) -> tuple[Ints, Ints, Ints]:
-    """Returns low, high and twice the halvings of every candidate interval of [0, top]."""
-    low = []
-    width = []
+    """Returns low, high and twice the halvings of every candidate interval of [0, top].
+
+    Intervals of the width top 2^(-step/2) lie at equal distances of a quarter of it or less.
+    """
+    lows = []
+    widths = []
     steps = []
     for step in range(2 * halvings + 1):
         # Whole-number square roots are the same on every machine; even widths have a middle.
-        wide = math.isqrt(top * top >> step) & ~1
-        places = -(-(top - wide) // max(wide // 4, 1))
-        low.append(np.arange(places + 1, dtype=np.int64) * (top - wide) // max(places, 1))
-        width.append(np.full(places + 1, wide, dtype=np.int64))
-        steps.append(np.full(places + 1, step, dtype=np.int64))
-    start = np.concatenate(low)
-    return start, start + np.concatenate(width), np.concatenate(steps)
+        width = math.isqrt(top * top >> step) & ~1
+        gaps = -(-(top - width) // max(width // 4, 1))
+        lows.append(np.arange(gaps + 1, dtype=np.int64) * (top - width) // max(gaps, 1))
+        widths.append(np.full(gaps + 1, width, dtype=np.int64))
+        steps.append(np.full(gaps + 1, step, dtype=np.int64))
+    low = np.concatenate(lows)
+    return low, low + np.concatenate(widths), np.concatenate(steps)

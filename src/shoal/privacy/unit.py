@@ -174,8 +174,9 @@ class Periods:
         if self.holds == UNZONED and not zone:
             return f"{self.kind}s by {UNZONED}, as written"
         clocks = f"the clocks of {zone}" if zone else "universal time"
-        taken = f"; {UNZONED} are taken for universal time" if self.holds == UNZONED else ""
-        return f"{self.kind}s by {clocks}{taken}"
+        if self.holds == UNZONED:
+            clocks += f"; {UNZONED} are taken for universal time"
+        return f"{self.kind}s by {clocks}"
 
     @property
     def listed(self) -> list[str]:
@@ -186,9 +187,12 @@ class Periods:
     def of_list(cls, listed: Sequence[str]) -> Self:
         """The inverse; ValueError or TypeError for what is not such a list."""
         rule, holds, *names = listed
-        texts = isinstance(listed, list) and holds in _HELD
-        texts = texts and all(isinstance(each, str) and each.isprintable() for each in listed)
-        if not (texts and names == sorted(set(names)) and 0 < len(names) <= MOST_PERIODS):
+        are_texts = isinstance(listed, list) and all(
+            isinstance(each, str) and each.isprintable() for each in listed
+        )
+        if not are_texts or holds not in _HELD:
+            raise ValueError
+        if names != sorted(set(names)) or not 0 < len(names) <= MOST_PERIODS:
             raise ValueError
         return cls(rule, holds, tuple(names))
 
@@ -223,9 +227,11 @@ def all_periods(unit: Unit, periods: Periods | Sequence[str] | None, charge: Bud
     if periods is None:
         return ""
     names = periods.names if isinstance(periods, Periods) else periods
-    found = over_all(unit, len(names), charge.in_all(len(names)), "loses")
-    clocks = periods.clocks if isinstance(periods, Periods) else ""
-    return f"; charged to {first_and_last(names)}: {found}" + (clocks and f"; {clocks}")
+    loss = over_all(unit, len(names), charge.in_all(len(names)), "loses")
+    sentence = f"; charged to {first_and_last(names)}: {loss}"
+    if isinstance(periods, Periods) and periods.clocks:
+        sentence += f"; {periods.clocks}"
+    return sentence
 
 
 def unit_of_column(
@@ -247,12 +253,13 @@ def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed:
     A ledger needs a word for users that an array tells apart (`several`), and one for the values:
     `unnamed` is the argument for it, if that was left empty. InputError if one is missing.
     """
-    needed = [unnamed, "privacy_unit" if several and not privacy_unit else ""]
-    missing = [each for each in needed if each]
+    missing = [unnamed] if unnamed else []
+    if several and not privacy_unit:
+        missing.append("privacy_unit")
     if recorded and missing:
+        examples = ", ".join(f'{name}="{_EXAMPLES[name]}"' for name in missing)
         raise InputError(
-            f"a charge to a ledger needs {' and '.join(missing)}",
-            "give for example " + ", ".join(f'{name}="{_EXAMPLES[name]}"' for name in missing),
+            f"a charge to a ledger needs {' and '.join(missing)}", f"give for example {examples}"
         )
     if several:
         return unit_of_column(privacy_unit, "user")

@@ -63,19 +63,10 @@ def add_noise(plan: Facts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn
 def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
     """Returns private lattice numbers, selected ranges and private excesses, all before noise."""
     decision = plan.decision
-    bits = decision.bits
-    selection_scale = decision.selection_scale
     means = PrivateMeans(plan.weights, aggregate)
     if plan.of_vectors:
-        step = decision.scale * 2.0**-bits
-        vectors = UserVectors(means, plan.parameters, step, gaussian=plan.gaussian)
-        if plan.rounds > 1:
-            centres = _centres(first_round(plan), aggregate, noise)
-            ball = vectors.select_around(centres, float(selection_scale[-1]), noise)
-        else:
-            ball = vectors.select(selection_scale, noise)
-        steps, excess = vectors.steps(ball)
-        return Exact(steps, ball, excess)
+        return _exact_vectors(plan, means, noise)
+    selection_scale = decision.selection_scale
     selected = decision.method.range.select(means, plan.parameters, selection_scale, noise)
     if selected is None:
         private = fractions(plan.numbers, aggregate)
@@ -87,8 +78,22 @@ def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
     steps = []
     scales = decision.scale.tolist()
     for (total, largest_total), scale in zip(private, scales, strict=True):
-        steps.append(to_steps(total, largest_total, scale, bits))
-    return Exact(steps, selected, (0, 0))
+        steps.append(to_steps(total, largest_total, scale, decision.bits))
+    return Exact(steps, selected, excess=(0, 0))
+
+
+def _exact_vectors(plan: Facts, means: PrivateMeans, noise: Noise) -> Exact:
+    """Returns the same for users' vectors that are clipped to a ball."""
+    decision = plan.decision
+    step = decision.scale * 2.0**-decision.bits
+    vectors = UserVectors(means, plan.parameters, step, gaussian=plan.gaussian)
+    if plan.rounds > 1:
+        centres = _centres(first_round(plan), means.aggregate, noise)
+        ball = vectors.select_around(centres, float(decision.selection_scale[-1]), noise)
+    else:
+        ball = vectors.select(decision.selection_scale, noise)
+    steps, excess = vectors.steps(ball)
+    return Exact(steps, ball, excess)
 
 
 def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
@@ -121,6 +126,7 @@ def first_round(plan: Facts) -> Facts:
     parameters = dict(plan.parameters)
     clipped = parameters.pop("first_clipped")
     ball = parameters.pop("first_ball")
+    # The same bounds in fewer lattice steps: each step, and so the noise, is larger.
     times_larger = float(Fraction(ball_of(parameters), int(ball[0])))
     no_excess = np.zeros(2, dtype=np.int64)
     parameters |= {"clipped": clipped, "ball": ball, "excess": no_excess}
@@ -145,7 +151,8 @@ def _centres(plan: Facts, aggregate: Aggregate, noise: Noise) -> Ints:
         # A draw that fails is not charged: nothing may raise on a private number.
         value = estimates.value
     top = estimates.top
-    share = (value - plan.bounds.lo) / plan.width
-    share = np.nan_to_num(share, nan=0.5)
-    ticks = np.rint(share * top)
+    part = (value - plan.bounds.lo) / plan.width
+    # Instead of a NaN the middle is taken, as nothing may raise.
+    part = np.nan_to_num(part, nan=0.5)
+    ticks = np.rint(part * top)
     return np.clip(ticks, 0, top).astype(np.int64)

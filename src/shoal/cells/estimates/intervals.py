@@ -102,11 +102,12 @@ def biases(numbers: Estimates) -> tuple[float, float]:
         bias = hidden / steps_a_scale / cells
         return bias, bias
     parts, bits = basis.excess
-    part = largest_excess(basis.ball, radius, top, cells) / parts / cells
+    # The lattice steps of one part of the excess, in each cell on average.
+    steps_a_part = largest_excess(basis.ball, radius, top, cells) / parts / cells
     margin = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
     cut_below, cut_above = numbers.excess
-    below = part * (max(cut_below, 0) + margin) / steps_a_scale
-    above = part * (max(cut_above, 0) + margin) / steps_a_scale
+    below = steps_a_part * (max(cut_below, 0) + margin) / steps_a_scale
+    above = steps_a_part * (max(cut_above, 0) + margin) / steps_a_scale
     return below, above
 
 
@@ -122,19 +123,10 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     basis = numbers.basis
     scale = numbers.noise_scale
     number = numbers.unclamped
-    cells = len(scale)
     below, above = biases(numbers)
     miss = 1 - confidence
-    radius = numbers.radius or 0.0
-    if not basis.selects:
-        radius = basis.width / 4
-    hides = _UNLIKE * radius * basis.moved
-    if cells < MEASURED:
-        half = numbers.quantile(miss) * scale + hides
-        scale = scale * (1 + (cells - 1) / _SEVERAL)
-        low = number - half - below * scale
-        high = number + half + above * scale
-        return _within(basis, low, high)
+    if len(scale) < MEASURED:
+        return _in_few_cells(numbers, miss)
     multiple = _HIDDEN * _crowding(basis)
     both = multiple * (below + above)
     # The logarithm of how much less likely noise is that passes the room for bias of both sides.
@@ -142,23 +134,47 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     if basis.gaussian:
         log_ratio = -(both**2) / 2
     outside = 2 * miss / (1 + np.exp(log_ratio))
-    half = numbers.quantile(min(outside, 1.0)) * scale + hides
+    half = numbers.quantile(min(outside, 1.0)) * scale + _of_heavy_users(numbers)
     distance = number - centres(numbers)
+    # A cell's weight in noise scales, divided by that of the average cell.
     load = 1 / basis.scale
-    share = np.maximum(load / load.mean(), basis.lead)
+    relative_load = np.maximum(load / load.mean(), basis.lead)
     # A cell is far from its centre where noise alone does not explain the distance.
     far = np.maximum(np.abs(distance) / scale - _NEAR, 0.0)
     farther = _FARTHER * far / max(float(far.mean()), 1e-9)
 
-    def side(outer: Bools, hidden: float) -> Floats:
-        beyond = np.minimum(_FAR * np.abs(distance), farther * hidden * scale)
+    def side(outer: Bools, bias: float) -> Floats:
+        """Returns how far intervals reach on one side, which is the outer one of some cells."""
+        beyond = np.minimum(_FAR * np.abs(distance), farther * bias * scale)
         beyond = np.where(outer, beyond, 0.0)
-        reach: Floats = half + multiple * hidden * share * scale + beyond
+        reach: Floats = half + multiple * bias * relative_load * scale + beyond
         return reach
 
     low = number - side(distance < 0, below)
     high = number + side(distance > 0, above)
     return _within(basis, low, high)
+
+
+def _in_few_cells(numbers: Estimates, miss: float) -> Ends:
+    """Returns intervals where cells are too few to compare; all have the same room for bias."""
+    scale = numbers.noise_scale
+    number = numbers.unclamped
+    below, above = biases(numbers)
+    half = numbers.quantile(miss) * scale + _of_heavy_users(numbers)
+    room = scale * (1 + (len(scale) - 1) / _SEVERAL)
+    low = number - half - below * room
+    high = number + half + above * room
+    return _within(numbers.basis, low, high)
+
+
+def _of_heavy_users(numbers: Estimates) -> Floats:
+    """Returns how far the weight that caps took from heavy users may move each cell's mean."""
+    basis = numbers.basis
+    radius = numbers.radius or 0.0
+    if not basis.selects:
+        # Without a selection the radius is half of the width, and half of that is taken.
+        radius = basis.width / 4
+    return _UNLIKE * radius * basis.moved
 
 
 def _crowding(basis: Basis) -> float:
@@ -210,8 +226,8 @@ def statuses(numbers: Estimates) -> list[str]:
     status = np.where(dominated(basis), "few users dominate", "reliable")
     if judges_reliability(basis):
         status = np.where(status == "reliable", _noisy_or_far(numbers), status)
-    found: list[str] = status.tolist()
-    return found
+    texts: list[str] = status.tolist()
+    return texts
 
 
 def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
@@ -246,19 +262,22 @@ def spread(numbers: Estimates) -> float:
     scale = numbers.noise_scale[some]
     number = numbers.unclamped[some]
     normal = numbers.basis.gaussian
-    noise = scale**2
+    noise_variance = scale**2
     if not normal:
-        noise *= 2
+        # The variance of Laplace noise is twice its squared scale.
+        noise_variance *= 2
     exponent = -np.arange(2, _STEPS + 1) / _STEP
+    # Each deviation of the grid, with its log likelihood.
     found = []
     for deviation in numbers.basis.width * 2.0**exponent:
-        variance = deviation**2 + noise
+        variance = deviation**2 + noise_variance
         weight = 1 / variance
+        # Three rounds settle the common mean, in which numbers far from it weigh less.
         for _ in range(3):
-            middle = (weight * number).sum() / weight.sum()
-            distance = np.abs(number - middle) / np.sqrt(variance)
+            common = (weight * number).sum() / weight.sum()
+            distance = np.abs(number - common) / np.sqrt(variance)
             weight = 1 / variance / np.maximum(distance / _ROBUST, 1.0)
-        density = log_density(number - middle, scale, np.array(deviation), normal=normal)
+        density = log_density(number - common, scale, np.array(deviation), normal=normal)
         found.append((float(deviation), float(density.sum())))
     highest = max(likelihood for _, likelihood in found)
     return min(deviation for deviation, likelihood in found if likelihood >= highest - _LIKELY)
@@ -274,7 +293,8 @@ def centres(numbers: Estimates) -> Floats:
 
 
 def _mean_error(scale: Floats, bias: Floats, *, gaussian: bool) -> Floats:
-    """Returns the mean absolute error of numbers with noise and a bias of so many noise scales."""
+    """Returns the mean absolute error of numbers with noise and a `bias` in noise scales."""
+    # These are the means of |X + bias| for Laplace, or normal, X with a scale of 1.
     error: Floats = bias + np.exp(-bias)
     if gaussian:
         density = np.sqrt(2 / np.pi) * np.exp(-(bias**2) / 2)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,18 +48,13 @@ class Estimates(Remembering):
         cells = len(basis.planned)
         scales = basis.scale.tolist()
         widths = self._widths
-        found = list[float]()
+        values = list[float]()
         for at, (low, length) in enumerate(basis.statistic_ranges):
             rows = slice(at * cells, (at + 1) * cells)
-            found += _values(
-                low,
-                length / self._whole_width,
-                basis.bits,
-                self.steps[rows],
-                scales[rows],
-                widths[rows],
-            )
-        return np.array(found)
+            # The length of one unit of a width.
+            unit = length / self._whole_width
+            values += _values(low, unit, basis.bits, self.steps[rows], scales[rows], widths[rows])
+        return np.array(values)
 
     @cached_property
     def unclamped(self) -> Floats:
@@ -167,11 +162,11 @@ class Estimates(Remembering):
         low, high = self.intervals(confidence)
         basis = self.basis
         miss = 1 - confidence
-        if basis.windows:
-            if self.chosen is None:
-                return low, high
+        only_means = basis.statistics == (Mean(),) and not basis.sums
+        if basis.windows and self.chosen is not None:
             bias = basis.missing * self._width / 2
-        elif basis.statistics == (Mean(),) and not basis.sums:
+        elif not basis.windows and only_means:
+            # Half of the probability of a miss is for the noise, half for the normal variable.
             miss /= 2
             level = 1 - miss / 2
             # Where rounding makes the level 1, only the certified interval is finite.
@@ -190,12 +185,11 @@ class Estimates(Remembering):
         outside = (upper <= basis.bounds.lo) | (lower >= basis.bounds.hi)
         return np.where(outside, low, inner_low), np.where(outside, high, inner_high)
 
-    def without_missing_mass(self) -> tuple[Floats, Floats, Floats]:
-        """Returns means without the mass that windows put in the middle, noise scales, deviations.
+    def without_missing_mass(self) -> "NoisyMeans":
+        """Returns the cells' means without the mass that windows put in the middle.
 
         With missing mass d a mean is (estimate - d middle)/(1 - d) and its noise scale is divided
-        by 1 - d. Where all mass is missing, the noise scale is ten widths. Each array is in the
-        value's unit and has shape (cells,).
+        by 1 - d. Where all mass is missing, the noise scale is ten widths.
         """
         basis = self.basis
         missing = basis.missing
@@ -207,11 +201,12 @@ class Estimates(Remembering):
             low, high = self._selected
         middle = (low[rows] + high[rows]) / 2
         empty = missing >= 1
-        kept = np.maximum(1 - missing, 1e-9)
-        estimate = (self.unclamped[rows] - missing * middle) / kept
+        # Nothing is divided by 0: the results of empty cells are replaced.
+        not_missing = np.maximum(1 - missing, 1e-9)
+        estimate = (self.unclamped[rows] - missing * middle) / not_missing
         estimate = np.where(empty, middle, estimate)
-        scale = np.where(empty, 10 * basis.width, self.noise_scale[rows] / kept)
-        return estimate, scale, basis.deviation * basis.width
+        scale = np.where(empty, 10 * basis.width, self.noise_scale[rows] / not_missing)
+        return NoisyMeans(estimate, scale, basis.deviation * basis.width)
 
     @property
     def radius(self) -> float | None:
@@ -270,25 +265,48 @@ class Estimates(Remembering):
         return np.array(self._widths, dtype=np.float64) / self._whole_width
 
 
+class NoisyMeans(NamedTuple):
+    """The mean of each cell, its noise scale, and its `deviation` from weighting users.
+
+    All are in the value's unit and have shape (cells,).
+    """
+
+    estimate: Floats
+    scale: Floats
+    deviation: Floats
+
+
+class _Moments(NamedTuple):
+    """Centred first moments, second moments, and the noise scales of the first moments.
+
+    The second moments are divided by a quarter of the squared width, the others by the width.
+    """
+
+    centre: Floats
+    second: Floats
+    scale: Floats
+
+
 def _values(
     low: Fraction,
-    part: Fraction,
+    unit: Fraction,
     bits: int,
     steps: list[int],
     scales: list[float],
     widths: list[int],
 ) -> list[float]:
-    """Returns low + part x width x scale x steps/2^bits of each number, rounded once."""
-    found = list[float]()
-    denominator = low.denominator * part.denominator << bits
-    offset = low.numerator * part.denominator << bits
-    factor = part.numerator * low.denominator
+    """Returns low + unit x width x scale x steps/2^bits of each number, rounded once."""
+    values = list[float]()
+    # The denominator of a number is this times the denominator of its scale.
+    denominator = low.denominator * unit.denominator << bits
+    offset = low.numerator * unit.denominator << bits
+    factor = unit.numerator * low.denominator
     for step, scale, width in zip(steps, scales, widths, strict=True):
         up, down = scale.as_integer_ratio()
         numerator = offset * down + factor * width * step * up
         # Dividing two integers rounds once, unlike floating-point arithmetic in several steps.
-        found.append(numerator / (denominator * down))
-    return found
+        values.append(numerator / (denominator * down))
+    return values
 
 
 def joint_variances(basis: Basis, shares: Floats) -> Floats:
@@ -303,15 +321,16 @@ def joint_variances(basis: Basis, shares: Floats) -> Floats:
 def joint_intervals(basis: Basis, shares: Floats, quantile: float) -> Ends:
     """Returns intervals that cover the variance whenever both noises stay below a quantile."""
     centre, second, scale = _moments(basis, shares)
+    # The true first moment is between these, on either side of 0.
     distance = np.abs(centre)
-    far = np.minimum(distance + quantile * scale, 0.5)
-    near = np.maximum(distance - quantile * scale, 0.0)
+    farthest = np.minimum(distance + quantile * scale, 0.5)
+    nearest = np.maximum(distance - quantile * scale, 0.0)
     _, at = basis.pair
     rows = basis.per_statistic
     noise = quantile * rows(basis.scale)[at]
     bias = rows(basis.bias_bound)[at]
-    low = second - noise - 4 * far**2
-    high = second + noise - 4 * near**2
+    low = second - noise - 4 * farthest**2
+    high = second + noise - 4 * nearest**2
     middle = _middle(basis)
     unit = basis.width**2 / 4
     return (low + middle) * unit - bias, (high + middle) * unit + bias
@@ -324,13 +343,10 @@ def _middle(basis: Basis) -> Floats:
     return np.where(missing > 1 / 2, 1 / 2 - added, added)
 
 
-def _moments(basis: Basis, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns centred first moments, second moments, and the noise scales of first moments.
-
-    The second moments are divided by a quarter of the squared width, the others by the width.
-    """
+def _moments(basis: Basis, shares: Floats) -> _Moments:
+    """Returns the noisy moments of a joint release."""
     first, second = basis.pair
     rows = basis.per_statistic
     moments = rows(shares)
     scale = rows(basis.scale)[first]
-    return moments[first] - 1 / 2, moments[second], scale
+    return _Moments(moments[first] - 1 / 2, moments[second], scale)

@@ -59,8 +59,8 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         first = basis.statistics.index(Mean()) * cells
         means = (rows >= first) & (rows < first + cells)
         value[means] = posterior(numbers, rows[means] - first)
-    find = intervals.intervals if numbers.of_vectors else Estimates.intervals
-    low, high = find(numbers, confidence)
+    intervals_of = intervals.intervals if numbers.of_vectors else Estimates.intervals
+    low, high = intervals_of(numbers, confidence)
     low = low[rows]
     high = high[rows]
     if numbers.of_vectors:
@@ -188,14 +188,23 @@ class Fitted:
         return np.clip(value, bounds.lo, bounds.hi)
 
 
+class _Predictions(NamedTuple):
+    """Predictions of cells, the mixture of their residuals, and whether labels were used."""
+
+    prediction: Floats
+    mixture: Mixture
+    labelled: bool
+
+
 @remembered
 @one_thread
 def fitted(numbers: Estimates) -> Fitted:
     """Fits predictions of the planned cells' means from one another, and their residuals."""
     basis = numbers.basis
     # Very large values would overflow when squared, and very small ones would vanish; so all are
-    # divided by `unit`.
-    unit = 2.0 ** math.frexp(basis.bounds.width)[1]
+    # divided by `unit`, the power of two above the width.
+    _, exponent = math.frexp(basis.bounds.width)
+    unit = 2.0**exponent
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     # Noise of `total_scale` has the variance of the noise plus that of weighting exchangeable
     # users. The variance of Laplace noise is twice its squared scale.
@@ -206,7 +215,8 @@ def fitted(numbers: Estimates) -> Fitted:
     middle = float(np.median(estimate))
     prior = 0.0
     if numbers.of_vectors:
-        # The centre of all users' means says roughly where the means of cells are.
+        # The centre of all users' means says roughly where the means of cells are: with a standard
+        # deviation of a quarter of the width.
         middle = float(np.median(intervals.centres(numbers))) / unit
         prior = (4 * unit / basis.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
@@ -215,20 +225,17 @@ def fitted(numbers: Estimates) -> Fitted:
     return Fitted(unit, middle, prior, seen, *best)
 
 
-def _best_fit(
-    seen: Seen,
-    prior: float,
-    labels: list[Ints],
-    width: float,
-) -> tuple[Floats, Mixture, bool]:
-    """Returns predictions, the mixture of residuals, and whether label effects fit better."""
+def _best_fit(seen: Seen, prior: float, labels: list[Ints], width: float) -> _Predictions:
+    """Returns predictions by label effects if these fit better, else the common mean of all."""
     estimate = seen.estimate
     variance = seen.variance
+    # What noise does not explain is variance between cells.
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
     weight = 1 / (variance + spread)
     common = (weight * estimate).sum() / (weight.sum() + prior)
     # The common mean is computed again with weights from a first mixture of the residuals.
     provisional = seen.fit(np.full(len(estimate), float(common)), width)
+    # One row for each cell, one column for each normal of the mixture.
     precision = provisional.share / (provisional.deviation**2 + variance[:, None])
     weight = precision.sum(axis=1)
     common = (weight * estimate).sum() / (precision.sum() + prior)
@@ -238,17 +245,16 @@ def _best_fit(
         by_labels = fitted_without(estimate, variance, labels, prior)
         mixture_by_labels = seen.fit(by_labels, width)
         if mixture_by_labels.likelihood > mixture.likelihood:
-            return by_labels, mixture_by_labels, True
-    return flat, mixture, False
+            return _Predictions(by_labels, mixture_by_labels, labelled=True)
+    return _Predictions(flat, mixture, labelled=False)
 
 
 def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bools]:
     """Returns a prediction of each left-out cell, and whether planned cells have all its labels."""
     if not fit.labelled:
         # Without labels every prediction is the same.
-        prediction = float(fit.prediction[0])
-        found = np.full(len(where), prediction)
-        return found, np.ones(len(where), dtype=bool)
+        prediction = np.full(len(where), float(fit.prediction[0]))
+        return prediction, np.ones(len(where), dtype=bool)
     cells = numbers.basis.cells.take(where)
     columns = _label_codes(numbers)
     # `useful_columns` returns some of the arrays it is given: their identity tells which.
@@ -262,15 +268,12 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
             # The code -1 stands for a label that no planned cell has.
             left_out_codes.append(np.asarray(place.fill_null(-1), dtype=np.int64))
     seen = fit.seen
-    found = predicted(seen.estimate, seen.variance, planned_codes, left_out_codes, fit.prior)
-    return found, np.all([codes >= 0 for codes in left_out_codes], axis=0)
+    prediction = predicted(seen.estimate, seen.variance, planned_codes, left_out_codes, fit.prior)
+    has_all_labels = np.all([codes >= 0 for codes in left_out_codes], axis=0)
+    return prediction, has_all_labels
 
 
-def _pooled_half(
-    numbers: Estimates,
-    fit: Fitted,
-    confidence: float,
-) -> Floats:
+def _pooled_half(numbers: Estimates, fit: Fitted, confidence: float) -> Floats:
     """Returns half widths of intervals of left-out cells, in the value's unit; NaN if unknown."""
     basis = numbers.basis
     radius = numbers.radius
@@ -283,10 +286,11 @@ def _pooled_half(
     level = 1 - (1 - confidence) / 2
     # Where rounding makes the level 1, no interval is finite.
     normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
-    noise = float(np.median(numbers.noise_scale))
-    hidden = max(intervals.biases(numbers)) * noise
+    # The bias that clipping hides in the predictions.
+    bias = max(intervals.biases(numbers)) * float(np.median(numbers.noise_scale))
+    # A cell differs from its prediction by the spread between cells and by its own few users.
     deviation = np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * basis.squares)
-    half: Floats = normal * deviation + hidden
+    half: Floats = normal * deviation + bias
     return half
 
 
@@ -294,9 +298,9 @@ def _label_codes(numbers: Estimates) -> list[tuple[Ints, pa.Array[Any]]]:
     """Returns each key column of the planned cells as codes, with the label of each code."""
     basis = numbers.basis
     cells = basis.cells.take(basis.planned)
-    found = []
+    columns = []
     for column in cells.columns:
         encoded = column.combine_chunks().dictionary_encode()
         codes = np.asarray(encoded.indices, dtype=np.int64)
-        found.append((codes, encoded.dictionary))
-    return found
+        columns.append((codes, encoded.dictionary))
+    return columns

@@ -61,25 +61,23 @@ def results_of(plan: Facts, numbers: Estimates) -> list[documents.Document]:
 
 def drawn_from(plan: Facts, results: list[documents.Document]) -> Estimates:
     """Reads the drawn numbers from the whole numbers of a manifest's results, and nothing else."""
-    names = plan.request.statistics
     cells = plan.planned.tolist()
     stated = [(each["statistic"], each["cell"]) for each in results]
-    ends = [each["range"] for each in results if each["range"] is not None]
+    if stated != [*product(plan.request.statistics, cells)]:
+        raise LookupError
+    ranges = [each["range"] for each in results if each["range"] is not None]
+    # Either every result has a range or none has.
+    wanted_ranges = len(results) if plan.decision.method.selects else 0
     # Every result states the same excess of all users.
     excess = {each["excess"] and tuple(each["excess"]) for each in results}
     parts, _ = excess_of(plan.parameters)
     has_excess = parts > 0
     states_excess = None not in excess
-    if (
-        stated != [*product(names, cells)]
-        or len(ends) != plan.decision.method.selects * len(results)
-        or len(excess) != 1
-        or states_excess != has_excess
-    ):
+    if len(ranges) != wanted_ranges or len(excess) != 1 or states_excess != has_excess:
         raise LookupError
     chosen = None
-    if ends:
-        low, high = np.array(ends, dtype=np.int64).T
+    if ranges:
+        low, high = np.array(ranges, dtype=np.int64).T
         if not ((low >= 0) & (low < high)).all():
             raise LookupError
         chosen = Interval(low, high)

@@ -56,6 +56,13 @@ class Simulation(NamedTuple):
     bias: Floats
 
 
+class Typical(NamedTuple):
+    """Mean absolute errors and half 95% intervals of cells, in deviations of the values."""
+
+    error: Floats
+    half_width: Floats
+
+
 def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     """Returns the mean absolute error of each planned cell, divided by the values' deviation.
 
@@ -65,7 +72,7 @@ def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with the factor c that gives the mean of the
     simulated errors.
     """
-    return _typical(plan, sd)[0]
+    return _typical(plan, sd).error
 
 
 def typical_half_widths(plan: Facts) -> Floats:
@@ -74,7 +81,7 @@ def typical_half_widths(plan: Facts) -> Floats:
     A few releases say little about one cell: so this is the geometric mean of their median and of
     a curve in the noise scale that is fitted to all cells.
     """
-    return _typical(plan, SD)[1]
+    return _typical(plan, SD).half_width
 
 
 def often_reliable(plan: Facts, between: float) -> Floats:
@@ -113,9 +120,10 @@ def forecast(plan: Facts) -> dict[float, int]:
 
 
 @remembered
-def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
-    """Returns mean absolute errors and half 95% intervals of cells, in deviations of the values."""
+def _typical(plan: Facts, sd: float) -> Typical:
+    """Returns errors and half intervals of cells, from simulated releases."""
     simulated = list(_simulations(plan, sd, CELLS))
+    # Values are computed for all cells, or for some where there are very many.
     some = some_cells(len(plan.planned))
     # Every simulated population has this deviation.
     deviation = plan.width * sd
@@ -123,10 +131,9 @@ def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
     halves = []
     scales = []
     for each in simulated:
-        found = values_of(each.numbers, CONFIDENCE, some)
-        error = np.abs(found.value - each.truth[some])
-        errors.append(error / deviation)
-        halves.append((found.high - found.low) / 2 / deviation)
+        values = values_of(each.numbers, CONFIDENCE, some)
+        errors.append(np.abs(values.value - each.truth[some]) / deviation)
+        halves.append((values.high - values.low) / 2 / deviation)
         scales.append(each.numbers.noise_scale / deviation)
     scale = np.median(scales, axis=0)
     # One private radius in fifty is far too large: it would rule a mean, but not a median.
@@ -136,17 +143,24 @@ def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
     error *= float(np.mean(errors)) / float(error[some].mean())
     if plan.certified:
         error = np.minimum(error, plan.worst_case_error / deviation)
-    return error, half_width
+    return Typical(error, half_width)
 
 
 def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> Floats:
-    """Returns errors by formula, from simulated biases and the noise scales in deviations."""
+    """Returns errors by the formula of `typical_errors`, before they are scaled to simulated ones.
+
+    `scale` has the noise scales of cells in deviations of the values.
+    """
     numbers = simulated[0].numbers
+    # The mean absolute noise, which is the scale itself with Laplace noise.
     noise = scale
     if numbers.basis.gaussian:
         noise = scale * _NORMAL
+    # One row for each release, one column for each cell.
     biases = np.array([each.bias for each in simulated]) / deviation
     squares = np.mean(biases**2, axis=0)
+    # A few releases say little about one cell: squares are drawn towards their sum, shared among
+    # cells like squares of the noise.
     weight = noise**2
     common = weight * squares.sum() / weight.sum()
     releases = len(simulated)
@@ -169,16 +183,15 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     """
     if len(scale) < _CURVE:
         return half_width
-    ones = np.ones_like(scale)
-    terms = np.stack([ones, scale, scale**2], axis=1)
+    # The terms of the curve for each cell, (cells, 3).
+    terms = np.stack([np.ones_like(scale), scale, scale**2], axis=1)
     # Errors of the fit are relative to noise, as the bounds may cut an interval to nearly nothing.
     some_scale = scale[some]
     some_terms = terms[some] / some_scale[:, None]
     fit, *_ = np.linalg.lstsq(some_terms, half_width / some_scale, rcond=None)
-    curve = terms @ fit
-    found: Floats = np.clip(curve, half_width.min(), half_width.max())
-    found[some] = np.sqrt(found[some] * half_width)
-    return found
+    steady: Floats = np.clip(terms @ fit, half_width.min(), half_width.max())
+    steady[some] = np.sqrt(steady[some] * half_width)
+    return steady
 
 
 def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]:
@@ -210,13 +223,15 @@ def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
     rest = (1 - between) / (1 - CELLS)
     cells = rng.normal(0, between**0.5, counts.n_cells)
     users = rng.normal(0, (rest * USERS) ** 0.5, counts.n_users)
-    records = rest * (1 - CELLS - USERS) * counts.units / count
-    within = rng.normal(0, 1, members) * records**0.5
+    # The variance of a member's mean over its records.
+    within_variance = rest * (1 - CELLS - USERS) * counts.units / count
+    within = rng.normal(0, 1, members) * within_variance**0.5
     deviations = cells[counts.cell] + users[counts.user] + within
     mean = np.clip(PLACE + sd * deviations, 0, 1)
     ticks = mean * count * 2.0**lattice.bits
     sums = np.rint(ticks).astype(np.int64)
     centred = sums - (count << (lattice.bits - 1))
+    # Means need no squares.
     aggregate = Aggregate(counts.memberships, lattice, centred, np.zeros_like(centred))
     noise = Simulated(turn)
     exact = exact_numbers(plan, aggregate, noise)

@@ -45,9 +45,10 @@ def choose(cap: str | int, counts: Ints, epsilon: float) -> int:
 def kept(counts: Ints, cap: Ints | int) -> Ints:
     """Returns K(m) = sum_l min(m_l, m) for each cap."""
     ordered = np.sort(counts)
-    below = np.concatenate([[0], np.cumsum(ordered)])
-    small = np.searchsorted(ordered, cap, side="right")
-    return np.asarray(below[small] + (len(ordered) - small) * cap)
+    # The sum of the k smallest counts, at place k.
+    sum_of_smallest = np.concatenate([[0], np.cumsum(ordered)])
+    n_within = np.searchsorted(ordered, cap, side="right")
+    return np.asarray(sum_of_smallest[n_within] + (len(ordered) - n_within) * cap)
 
 
 def median(counts: Ints) -> int:
@@ -95,17 +96,22 @@ def surrogate(counts: Ints) -> int:
     total = int(counts.sum())
     largest_count = int(counts.max())
     few = total // largest_count
-    # The smallest count with at most n/m* users above it, or one not above the mean.
-    smallest = int(np.partition(counts, users - few - 1)[users - few - 1]) if few < users else 0
-    if smallest * users > total:
+    # The smallest count with at most n/m* users above it; 0 if all users are so few.
+    smallest = 0
+    if few < users:
+        place = users - few - 1
+        smallest = int(np.partition(counts, place)[place])
+    mean_is_smaller = smallest * users > total
+    if mean_is_smaller:
         return smallest
-    near = [total // users, -(-total // users)]
+    # The best cap is the mean count, of which the whole numbers below and above are compared.
+    near_mean = [total // users, -(-total // users)]
     # The objective times n L m* for L users, less a constant.
     costs = [
         max(cap * users, total) * total - left * users * largest_count
-        for cap, left in zip(near, kept(counts, np.array(near)).tolist(), strict=True)
+        for cap, left in zip(near_mean, kept(counts, np.array(near_mean)).tolist(), strict=True)
     ]
-    return near[costs.index(min(costs))]
+    return near_mean[costs.index(min(costs))]
 
 
 def _smallest_minimiser(
@@ -120,7 +126,9 @@ def _smallest_minimiser(
     least = float(costs.min())
     near = sizes[costs <= least + _CLOSE * max(1.0, abs(least))]
     pairs = zip(near.tolist(), kept(counts, near).tolist(), strict=True)
-    best: int = min(pairs, key=lambda pair: exact(*pair))[0]
+    # Counts rise: of equal costs the first, and so the smallest count, is taken.
+    best: int
+    best, _ = min(pairs, key=lambda pair: exact(*pair))
     return best
 
 
@@ -133,7 +141,8 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
     max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s)
     (docs/theory/cells.md#adaptive-mean).
     """
-    # Cell and count in one integer: a plain sort is far faster than one by two keys.
+    # Cell and count in one integer: a plain sort is far faster than one by two keys. Each member's
+    # count is a cap that is tried.
     base = int(counts.max()) + 1
     where, rising = np.divmod(np.sort(cell * base + counts), base)
     m = rising.astype(np.float64)
@@ -145,7 +154,9 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
     def sums(amount: Floats) -> tuple[Floats, Floats]:
         """Returns sums over the users of the cell up to each rank, and beyond it."""
         total = np.append(0.0, np.cumsum(amount))
-        return total[rank] - total[start], total[stop[where]] - total[rank]
+        up_to = total[rank] - total[start]
+        beyond = total[stop[where]] - total[rank]
+        return up_to, beyond
 
     regret = np.zeros(len(m))
     below, above = sums(m)
@@ -170,8 +181,13 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
         np.minimum.at(least, where, error)
         # The least error may be 0, if every user has one record.
         regret = np.maximum(regret, error / np.maximum(least, 1e-300)[where])
-    order = np.lexsort((m, regret, where))
-    return rising[order[np.searchsorted(where[order], np.arange(n_cells))]]
+    return _first_of_cells(np.lexsort((m, regret, where)), where, rising, n_cells)
+
+
+def _first_of_cells(order: Ints, cell: Ints, cap: Ints, n_cells: int) -> Ints:
+    """Returns each cell's first cap in an order that is sorted by cell."""
+    first = order[np.searchsorted(cell[order], np.arange(n_cells))]
+    return cap[first]
 
 
 def of_vectors(
@@ -192,8 +208,8 @@ def of_vectors(
     lightest = count[start]
     heaviest = np.maximum.reduceat(count, start)
     share = count / np.bincount(cell, times * count, minlength=n_cells)[cell]
-    found = heaviest.copy()
-    error = np.full(n_cells, np.inf)
+    best_cap = heaviest.copy()
+    least_error = np.full(n_cells, np.inf)
     # Caps fall, so that of equal errors the largest cap, which changes least, is taken.
     for step in range(_STEPS - 1, -1, -1):
         ratio = (heaviest / lightest) ** (step / (_STEPS - 1))
@@ -204,11 +220,11 @@ def of_vectors(
         noise = width * np.minimum(cap, heaviest) / total / loss
         spread = _EXCHANGEABLE * np.bincount(cell, times * difference**2, minlength=n_cells)
         moved = np.bincount(cell, times * np.abs(difference), minlength=n_cells) / 2
-        tried = np.sqrt(noise**2 + spread) + penalty * moved
-        better = tried < error
-        found = np.where(better, cap, found)
-        error = np.where(better, tried, error)
-    return found
+        error = np.sqrt(noise**2 + spread) + penalty * moved
+        better = error < least_error
+        best_cap = np.where(better, cap, best_cap)
+        least_error = np.where(better, error, least_error)
+    return best_cap
 
 
 def after_suppression(
@@ -224,25 +240,27 @@ def after_suppression(
     000, section V-B3), unless the heaviest user has half of the records. So five more caps between
     the two largest counts are tried.
     """
+    # Kept members by cell, then by rising count.
     order = np.lexsort((count[kept], cell[kept]))
     where = cell[kept][order]
-    value = count[kept][order]
+    rising = count[kept][order]
     ends = np.searchsorted(where, np.arange(n_cells), side="right")
     starts = np.append(0, ends[:-1])
-    below = np.cumsum(value) - value
-    below -= below[starts][where]
+    # The records of the users before each one in its cell.
+    before = np.cumsum(rising) - rising
+    before -= before[starts][where]
+    records_at_counts = before + rising * (ends[where] - np.arange(len(rising)))
     last = ends - 1
-    largest = value[last]
+    largest = rising[last]
     # The records of all users but the heaviest one.
-    rest = below[last]
-    second = np.where(last > starts, value[np.maximum(last - 1, 0)], largest)
+    rest = before[last]
+    # With a single user there is no second largest count.
+    second = np.where(last > starts, rising[np.maximum(last - 1, 0)], largest)
     tried = np.stack([second + 1, rest - 1, rest, rest + 1, largest - 1])
     between = np.clip(tried, second, largest)
     # All caps that are tried, with the cell of each and the records that it leaves there.
     at = np.concatenate((where, np.tile(np.arange(n_cells), len(between))))
-    cap = np.concatenate((value, between.ravel()))
-    kept_at_counts = below + value * (ends[where] - np.arange(len(value)))
-    left = np.concatenate((kept_at_counts, (rest + between).ravel()))
+    cap = np.concatenate((rising, between.ravel()))
+    left = np.concatenate((records_at_counts, (rest + between).ravel()))
     totals = np.bincount(cell, count, minlength=n_cells).astype(np.int64)
-    best = np.lexsort((cap, error(cap, left, totals[at]), at))
-    return cap[best[np.searchsorted(at[best], np.arange(n_cells))]]
+    return _first_of_cells(np.lexsort((cap, error(cap, left, totals[at]), at)), at, cap, n_cells)

@@ -80,18 +80,18 @@ def cell_errors(
 ) -> Callable[[Ints, Ints, Ints], Floats]:
     """Returns the function for errors of cells, from heaviest counts, kept and all records.
 
-    Source: docs/theory/cells.md#clip-user.
+    It adds up the errors of the statistics, each times the length of its range, which is 1 by
+    default (docs/theory/cells.md#clip-user).
     """
-    share = epsilon_per_cell / len(forms)
+    epsilon_of_statistic = epsilon_per_cell / len(forms)
     lengths = ranges or [1.0] * len(forms)
 
     def error(heaviest: Ints, kept: Ints, totals: Ints) -> Floats:
-        found = np.zeros(np.shape(kept))
+        total_error = np.zeros(np.shape(kept))
         for form, length in zip(forms, lengths, strict=True):
-            found += length * (
-                form.bias(totals - kept, totals) + form.sensitivity(heaviest, kept) / share
-            )
-        return found
+            noise = form.sensitivity(heaviest, kept) / epsilon_of_statistic
+            total_error += length * (form.bias(totals - kept, totals) + noise)
+        return total_error
 
     return error
 
@@ -245,9 +245,11 @@ class ShareAbove(Linear):
 
         A value in the same tick is not above the threshold.
         """
-        within = self.threshold >= lattice.bounds.lo
-        place = int(lattice.ticks(np.array([self.threshold]))[0]) if within else -1
-        return place - (1 << lattice.bits >> 1)
+        # Every value is above a threshold below the bounds.
+        tick = -1
+        if self.threshold >= lattice.bounds.lo:
+            [tick] = lattice.ticks(np.array([self.threshold])).tolist()
+        return tick - (1 << lattice.bits >> 1)
 
 
 def statistic(name: str) -> Statistic:
@@ -260,6 +262,7 @@ def statistic(name: str) -> Statistic:
         if match:
             return ShareAbove(float(match["threshold"]))
     except ValueError:
+        # The pattern allows texts that are no numbers, such as 1e or --1.
         pass
     raise InputError(
         f"there is no statistic {checks.shown(text)}",

@@ -143,7 +143,10 @@ class Method:
 
 
 def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, int, Any]]:
-    """Returns size, least value and largest value of each parameter; None for any size."""
+    """Returns size, least value and largest value of each parameter; None for any size.
+
+    `most` has the records of each cell's heaviest user, and `top` is the width of the bounds.
+    """
     cells = len(most)
     return {
         "cap": (cells, 1, most),
@@ -194,14 +197,15 @@ def _user_clipped(given: Mapping[str, Any]) -> Method:
 def _arrays(given: Mapping[str, Any], where: Range) -> Method:
     """Returns a method that averages means of arrays of records, perhaps clipped one by one."""
 
-    def chosen(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
-        of_cell = _each_cell(counts, cells)
-        cap = [caps.choose(given["cap"], users, float(epsilon[at])) for at, users in of_cell]
+    def chosen_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+        cap = []
+        for at, users_counts in _each_cell(counts, cells):
+            cap.append(caps.choose(given["cap"], users_counts, float(epsilon[at])))
         return {"cap": np.array(cap, dtype=np.int64)}
 
     clipped = where.selects != "nothing"
     averaged = partial(weights.arrays, grouping=given["grouping"], clipped=clipped)
-    return Method("", "by cell", averaged, chosen, ("cap",), where)
+    return Method("", "by cell", averaged, chosen_caps, ("cap",), where)
 
 
 def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
@@ -213,13 +217,14 @@ def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
 
 def _everybody_kept(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     """Returns caps that cut nothing, and that every membership is kept."""
-    kept = np.ones(len(members(counts, cells)[0]), dtype=np.int64)
-    return {"cap": largest_counts(counts, cells), "kept": kept}
+    member, _ = members(counts, cells)
+    return {"cap": largest_counts(counts, cells), "kept": np.ones(len(member), dtype=np.int64)}
 
 
 def _whole_parts(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     """Returns the whole share of each member as its part."""
-    return {"part": np.full(len(members(counts, cells)[0]), 1 << PART, dtype=np.int64)}
+    member, _ = members(counts, cells)
+    return {"part": np.full(len(member), 1 << PART, dtype=np.int64)}
 
 
 def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
@@ -298,12 +303,10 @@ def checked_settings(method: str, settings: object) -> dict[str, Setting]:
     allowed = DEFAULTS[method]
     for name in given:
         if name not in allowed:
-            raise InputError(
-                f"the method {method} has no setting {checks.shown(name)}",
-                f"choose one of {', '.join(allowed)}"
-                if allowed
-                else "leave it out: the method has no settings",
-            )
+            step = "leave it out: the method has no settings"
+            if allowed:
+                step = f"choose one of {', '.join(allowed)}"
+            raise InputError(f"the method {method} has no setting {checks.shown(name)}", step)
     return {name: _checked_setting(name, given[name]) for name in sorted(given)}
 
 
@@ -315,6 +318,7 @@ def _checked_setting(name: str, value: object) -> Setting:
         return checks.whole(value, name, least=1, most=2)
     if name == "gamma":
         return checks.number(value, name, above=0, below=1, example=0.2)
+    # What is left is a cap, by its name or as a number.
     if isinstance(value, str):
         return checks.choice(value, caps.NAMES, name)
     return checks.whole(value, name, least=1, most=_MOST_RECORDS - 1)

@@ -34,6 +34,7 @@ def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
         near, whole = weights.window
         half = chosen.width[cell] * near // (2 * whole)
     elif weights.widened:
+        # The lighter a member is, the wider its range: so all members move a cell equally far.
         half = chosen.width[cell] * weights.heaviest[cell] // (2 * weights.weight)
     else:
         return chosen.low[cell], chosen.high[cell]
@@ -84,35 +85,44 @@ class PrivateMeans:
         """Returns each cell's exact sum of weight times clipped mean, in units of 2^-FINE ticks."""
         weights = self.weights
         if weights.window is not None:
-            bounds = Interval(
-                np.zeros(weights.n_cells, dtype=np.int64), np.full(weights.n_cells, self.top)
-            )
+            # A window is a part of the bounds if no range was selected.
+            lows = np.zeros(weights.n_cells, dtype=np.int64)
+            bounds = Interval(lows, np.full(weights.n_cells, self.top))
             clipped = np.clip(self.means, *ends(weights, chosen or bounds))
             return self._weighted(weights.cell, weights.weight, clipped)
         if chosen is None:
-            # If a mean weighs as much as it has records, the sum is used, which is not rounded.
-            exact = weights.weight == weights.count
-            sums = self.aggregate.sums_of(self.measure)[weights.member]
-            ticks = np.where(exact, sums, weights.weight * (self.means >> FINE))
-            rest = np.where(exact, 0, weights.weight * (self.means & ((1 << FINE) - 1)))
-            return self._sums(weights.cell, ticks, rest)
+            return self._unclipped()
         if weights.sums:
             clipped = np.minimum(self.sums, chosen.high[weights.cell])
             return self._weighted(weights.cell, weights.weight, clipped)
         if weights.groups is None:
             clipped = np.clip(self.means, *ends(weights, chosen))
             return self._weighted(weights.cell, weights.weight, clipped)
+        # All groups weigh the same.
         cell = weights.groups.cell
         clipped = np.clip(self.group_means, chosen.low[cell], chosen.high[cell])
         return self._weighted(cell, np.full(len(cell), 1 << SHARE), clipped)
 
+    def _unclipped(self) -> list[int]:
+        """Returns each cell's exact sum of weight times mean, where values need no range."""
+        weights = self.weights
+        # If a mean weighs as much as it has records, the sum is used, which is not rounded.
+        exact = weights.weight == weights.count
+        sums = self.aggregate.sums_of(self.measure)[weights.member]
+        ticks = np.where(exact, sums, weights.weight * (self.means >> FINE))
+        rest = np.where(exact, 0, weights.weight * (self.means & ((1 << FINE) - 1)))
+        return self._sums(weights.cell, ticks, rest)
+
     def _weighted(self, cell: Ints, weight: Ints, means: Ints) -> list[int]:
         """Returns each cell's exact sum of weight times mean."""
-        return self._sums(cell, weight * (means >> FINE), weight * (means & ((1 << FINE) - 1)))
+        ticks = means >> FINE
+        rest = means & ((1 << FINE) - 1)
+        return self._sums(cell, weight * ticks, weight * rest)
 
     def _sums(self, cell: Ints, ticks: Ints, rest: Ints) -> list[int]:
         """Returns each cell's exact sum of whole ticks and of a rest in units of 2^-FINE ticks."""
-        of_ticks, of_rest = (exact_sums(cell, each, self.weights.n_cells) for each in (ticks, rest))
+        of_ticks = exact_sums(cell, ticks, self.weights.n_cells)
+        of_rest = exact_sums(cell, rest, self.weights.n_cells)
         return [(whole << FINE) + part for whole, part in zip(of_ticks, of_rest, strict=True)]
 
 
@@ -159,16 +169,19 @@ class WeightedMoments:
     def variance(self) -> Fractions:
         """Returns 4 (sum w y^2 - (sum w y)^2) plus the middle of what missing mass may add."""
         weights = self.weights
-        found = []
-        lost = np.zeros(weights.n_cells, dtype=np.int64)
+        missing_mass = np.zeros(weights.n_cells, dtype=np.int64)
         if weights.window is not None:
-            lost = weights.total - add(weights.cell, weights.reach, weights.n_cells)
+            missing_mass = weights.total - add(weights.cell, weights.reach, weights.n_cells)
+        # Numbers and ranges are multiplied by the squares of the total and of units.
         fine = 1 << (2 * FINE)
         square = self._top**2
+        fractions = []
         for first, second, total, missing in zip(
-            self._first, self._second, self._total, lost.tolist(), strict=True
+            self._first, self._second, self._total, missing_mass.tolist(), strict=True
         ):
             moments = 4 * (second * total * fine - first**2)
+            # With missing mass d it is d (1 - d), and beyond d = 1/2 it is 1/2 - d (1 - d)
+            # (docs/theory/cells.md#variance).
             added = missing * (total - missing)
             if 2 * missing > total:
                 added = total**2 // 2 - added
@@ -176,8 +189,8 @@ class WeightedMoments:
             largest = total**2 * square
             # The number may be outside of its range by the rounding of users' means, which is less
             # than the margin of the sensitivity.
-            found.append((min(max(number, 0), largest), largest))
-        return found
+            fractions.append((min(max(number, 0), largest), largest))
+        return fractions
 
     @cached_property
     def _first(self) -> list[int]:
@@ -199,9 +212,10 @@ class WeightedMoments:
         weights = self.weights
         member_sums = sums[weights.member]
         count = weights.count
-        times, rest = np.divmod(weights.reach, count)
+        # A reach of k counts times the mean is k times the sum, which is not rounded.
+        multiple, rest = np.divmod(weights.reach, count)
         exact = rest == 0
-        of_exact = self._product(np.where(exact, times, 0), member_sums)
+        of_exact = self._product(np.where(exact, multiple, 0), member_sums)
         mean = rounded_means(member_sums, count, fine)
         of_rounded = self._product(np.where(exact, 0, weights.reach), mean)
         pairs = zip(of_exact, of_rounded, strict=True)

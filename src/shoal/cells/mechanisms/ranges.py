@@ -50,12 +50,13 @@ def range_bias(weights: Weights, chosen: Interval, top: int) -> Floats:
     """
     cell = weights.cell
     if weights.sums:
-        lost = np.maximum(weights.count - chosen.high[cell] / top, 0)
+        cut_off = np.maximum(weights.count - chosen.high[cell] / top, 0)
     else:
         low, high = ends(weights, chosen)
-        lost = weights.weight * (np.maximum(np.maximum(low, top - high), 0) / top)
-    found = np.bincount(cell, lost, minlength=weights.n_cells) / weights.total
-    return np.asarray(found - weights.missing / 2)
+        farthest_outside = np.maximum(np.maximum(low, top - high), 0)
+        cut_off = weights.weight * (farthest_outside / top)
+    bias = np.bincount(cell, cut_off, minlength=weights.n_cells) / weights.total
+    return np.asarray(bias - weights.missing / 2)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ class LevyInterval(Range):
         for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
             bins = int(parameters["bins"][at])
             scores = selection.middle_scores(means.group_means[inside], bins, top)
-            middles.append(centre_of(noise.select(scores, float(scale[at]), at), bins, top))
+            place = noise.select(scores, float(scale[at]), at)
+            middles.append(centre_of(place, bins, top))
         middle = np.array(middles, dtype=np.int64)
         radius = parameters["radius"]
         return Interval(np.maximum(middle - radius, 0), np.minimum(middle + radius, top))
@@ -183,12 +185,13 @@ class QuantilePair(Range):
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Returns the low and the high rank of each cell, of whose means each counts UNIT."""
+        """Returns the low and the high rank of each cell, in units of 1/UNIT of a mean."""
         pieces = weights.pieces
         if self.quantiles == "fixed":
             low = pieces * UNIT // 10
         else:
             outside = np.minimum(np.ceil(2 / epsilon), pieces).astype(np.int64)
+            # The low rank is not above the middle one, so that it is below the high rank.
             low = np.minimum(outside * UNIT, pieces * UNIT // 2)
         return {"low_rank": low, "high_rank": pieces * UNIT - low}
 
@@ -236,7 +239,9 @@ class SumThreshold(Range):
     ) -> Parameters:
         """Returns each cell's wanted rank in units of 1/UNIT of a user, and its largest count."""
         users = weights.pieces
+        # In a cell with fewer than 2/epsilon users the rank is 0.
         beyond = np.minimum(np.ceil(2 / epsilon), users + 1).astype(np.int64)
+        # Half of a user is added, so that the rank lies between two users.
         rank = np.maximum((users - beyond) * UNIT + UNIT // 2, 0)
         most = largest(weights.cell, weights.count, weights.n_cells)
         return {"rank": rank.astype(np.int64), "most": most}
@@ -256,10 +261,12 @@ class SumThreshold(Range):
         size = means.weights.n_cells
         high = []
         for at, inside in enumerate(by_cell(means.weights.cell, size)):
+            # A threshold of 0 would have no noise.
             candidates = selection.grid(means.top)[1:] * int(parameters["most"][at])
             rank = int(parameters["rank"][at])
             scores = selection.quantile_scores(means.sums[inside], rank, candidates)
-            high.append(int(candidates[noise.select(scores, float(scale[at]), at)]))
+            place = noise.select(scores, float(scale[at]), at)
+            high.append(int(candidates[place]))
         return Interval(np.zeros(size, dtype=np.int64), np.array(high, dtype=np.int64))
 
 
@@ -279,6 +286,7 @@ class OneInterval(Range):
     def fits(self, parameters: Parameters) -> bool:
         """Returns whether rewards start at 0 and never fall as widths become narrower."""
         reward = parameters["reward"]
+        # One reward for the width itself, and two for each halving.
         sized = len(reward) % 2 == 1 and len(reward) <= 2 * MOST_HALVINGS + 1
         return sized and int(reward[0]) == 0 and bool((np.diff(reward) >= 0).all())
 
@@ -315,19 +323,22 @@ class OneInterval(Range):
         A halving earns what it saves in noise. All together earn at most the weight that selection
         noise cannot hide (docs/theory/cells.md#adaptive-mean).
         """
-        everyone = float(_votes(weights).sum())
-        weight = epsilon * everyone / USER
+        all_votes = float(_votes(weights).sum())
+        weight = epsilon * all_votes / USER
         halvings = _halvings(weight, part)
+        # The geometric mean of the cells' noise scales.
         noise = math.exp(float(np.log(scale).mean()))
+        # The part of all votes that selection noise hides.
         hidden = _needed(weight, halvings) * (1 - _REWARD) / part
         largest_reward = min(_MOST_REWARD, max(_REWARD, 1 - hidden))
         # The less selection noise hides, the more the first halvings earn than the later ones.
         # `sure` is 0 with large selection noise, and 1 with small noise.
         sure = (largest_reward - _REWARD) / (_MOST_REWARD - _REWARD)
+        # Candidates narrow by half a halving at a time.
         falling = (1 - sure * (1 - 2**-0.5)) ** (np.arange(2 * halvings) / 2)
         allowed = largest_reward * falling / max(falling.sum(), 1.0)
         earned = np.minimum(_PATIENCE * noise / 2, allowed)
-        reward = np.floor(everyone * np.append(0.0, np.cumsum(earned)))
+        reward = np.floor(all_votes * np.append(0.0, np.cumsum(earned)))
         return parameters | {"reward": reward.astype(np.int64)}
 
     def select(
@@ -338,8 +349,8 @@ class OneInterval(Range):
         size = means.weights.n_cells
         low, high, steps = selection.intervals(len(reward) // 2, means.top)
         scores = _votes_inside(means, low, high, steps) + reward[steps]
-        where = noise.select(scores, float(scale[0]), 0)
-        return Interval(np.full(size, low[where]), np.full(size, high[where]))
+        place = noise.select(scores, float(scale[0]), 0)
+        return Interval(np.full(size, low[place]), np.full(size, high[place]))
 
 
 def _votes(weights: Weights) -> Ints:
@@ -347,40 +358,46 @@ def _votes(weights: Weights) -> Ints:
 
     Votes are in units of 1/USER of a user.
     """
-    part = weights.weight / weights.heaviest[weights.cell]
+    of_heaviest = weights.weight / weights.heaviest[weights.cell]
     if weights.window is not None:
-        part = weights.part / np.maximum(weights.largest, 2.0**-60)[weights.cell]
-    of_user = np.bincount(weights.user, part)
-    share = part / np.maximum(1.0, of_user[weights.user])
+        # In a cell where nobody counts, all votes are 0.
+        of_heaviest = weights.part / np.maximum(weights.largest, 2.0**-60)[weights.cell]
+    of_user = np.bincount(weights.user, of_heaviest)
+    vote = of_heaviest / np.maximum(1.0, of_user[weights.user])
     # Rounded downwards with a margin: the sum over a user's cells stays at most USER.
-    votes = np.floor(share * USER * (1 - 2.0**-40)).astype(np.int64)
+    votes = np.floor(vote * USER * (1 - 2.0**-40)).astype(np.int64)
     if int(add(weights.user, votes, len(of_user)).max()) > USER:
         raise AssertionError("a user has more than one vote")
     return votes
 
 
 def _votes_inside(means: PrivateMeans, low: Ints, high: Ints, steps: Ints) -> Ints:
-    """Returns the votes inside each candidate; candidates of one width come from left to right."""
+    """Returns the votes inside each candidate; candidates of one width come from left to right.
+
+    `steps` has the number of narrowings of each candidate's width.
+    """
     weights = means.weights
     votes = _votes(means.weights)
     if not weights.widened:
         order = np.argsort(means.means)
-        value = means.means[order]
-        total = np.append(0, np.cumsum(votes[order]))
-        upto = total[np.searchsorted(value, high, side="right")]
-        return np.asarray(upto - total[np.searchsorted(value, low, side="left")])
+        rising = means.means[order]
+        votes_before = np.append(0, np.cumsum(votes[order]))
+        up_to_high = votes_before[np.searchsorted(rising, high, side="right")]
+        below_low = votes_before[np.searchsorted(rising, low, side="left")]
+        return np.asarray(up_to_high - below_low)
     inside = np.zeros(len(low), dtype=np.int64)
     heaviest = weights.heaviest[weights.cell]
     width = high - low
     # A member is inside the candidates of one width whose middles are near enough to its mean.
     for step in range(int(steps[-1]) + 1):
-        these = np.flatnonzero(steps == step)
-        middle = (low + high)[these] // 2
-        half = width[these[0]] * heaviest // (2 * weights.weight)
+        of_width = np.flatnonzero(steps == step)
+        middle = (low + high)[of_width] // 2
+        half = width[of_width[0]] * heaviest // (2 * weights.weight)
+        # Each vote is added at the first of these candidates, and taken off after the last one.
         begin = np.searchsorted(middle, means.means - half, side="left")
         end = np.searchsorted(middle, means.means + half, side="right")
-        change = add(begin, votes, len(these) + 1) - add(end, votes, len(these) + 1)
-        inside[these] = np.cumsum(change)[:-1]
+        change = add(begin, votes, len(of_width) + 1) - add(end, votes, len(of_width) + 1)
+        inside[of_width] = np.cumsum(change)[:-1]
     return inside
 
 
@@ -388,12 +405,13 @@ def _needed(weight: float, halvings: int) -> float:
     """Returns the part of the budget at which the best candidate stands out, or infinity."""
     if weight == 0:
         return math.inf
-    number = len(selection.intervals(halvings, 1 << 30)[0])
-    return 2 * (math.log(number) + _MARGIN) / ((1 - _REWARD) * weight)
+    # The number of candidates is the same for every large enough width.
+    low, _, _ = selection.intervals(halvings, 1 << 30)
+    return 2 * (math.log(len(low)) + _MARGIN) / ((1 - _REWARD) * weight)
 
 
 def _halvings(weight: float, most: float = _FIND) -> int:
     """Returns the most halvings of the width that a part of the budget finds, or 0."""
     part = min(most, _FIND)
     allowed = [k for k in range(_LEAST_HALVINGS, MOST_HALVINGS + 1) if _needed(weight, k) <= part]
-    return allowed[-1] if allowed else 0
+    return max(allowed, default=0)

@@ -125,12 +125,14 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
     Source: docs/theory/cells.md#centre-radius-and-noise.
     """
     around = [(centre, radius_of(step, top)) for step in range(first, end)]
+    # A ball that reaches beyond the bounds is tried as a whole, and only its part within them.
+    within = [moved(*each, top) for each in around]
     shortest = radius_of(end - 1, top)
     half_width = (top + 1) // 2
-    found = {*around, *(moved(*each, top) for each in around)}
-    # A radius of half the width or more holds every vector: one such ball is enough.
+    found = [*around, *within]
     kept = {(radius, place) for place, radius in found if shortest <= radius < half_width}
-    kept |= {(half_width, top // 2)}
+    # A radius of half the width or more holds every vector: one such ball is enough.
+    kept.add((half_width, top // 2))
     return [(place, radius) for radius, place in sorted(kept, reverse=True)]
 
 
@@ -208,24 +210,27 @@ class UserVectors:
         top = self.private.top
         bins = int(self.parameters["centres"][0])
         first, end = self.parameters["radii"].tolist()
-        place = 0
-        at = 0
-        if len(scale):
-            where = np.minimum(self.private.means * bins // top, bins - 1)
-            place = noise.select(bin_scores(where, self.votes(), bins), float(scale[0]), 0)
-        found = balls(centre_of(place, bins, top), first, end, top)
-        if len(scale):
-            around = [(self._all(each), radius) for each, radius in found]
-            at = noise.select(self._rank_scores(around), float(scale[1]), 1)
-        centre, radius = found[at]
+        # Without selections there is one bin, and the first ball holds the whole width.
+        selects = len(scale) > 0
+        chosen_bin = 0
+        if selects:
+            bin_of_member = np.minimum(self.private.means * bins // top, bins - 1)
+            scores = bin_scores(bin_of_member, self.votes(), bins)
+            chosen_bin = noise.select(scores, float(scale[0]), 0)
+        candidates = balls(centre_of(chosen_bin, bins, top), first, end, top)
+        chosen_ball = 0
+        if selects:
+            scores = self._rank_scores([(self._all(each), radius) for each, radius in candidates])
+            chosen_ball = noise.select(scores, float(scale[1]), 1)
+        centre, radius = candidates[chosen_ball]
         return Interval(self._all(centre), self._all(centre + radius))
 
     def select_around(self, centres: Ints, scale: float, noise: Noise) -> Interval:
         """Selects a radius, and returns every cell's interval from its centre to its edge."""
         first, end = self.parameters["radii"].tolist()
-        found = [radius_of(step, self.private.top) for step in range(first, end)]
-        scores = self._rank_scores([(centres, each) for each in found])
-        return Interval(centres, centres + found[noise.select(scores, scale, 2)])
+        radii = [radius_of(step, self.private.top) for step in range(first, end)]
+        scores = self._rank_scores([(centres, radius) for radius in radii])
+        return Interval(centres, centres + radii[noise.select(scores, scale, 2)])
 
     def steps(self, chosen: Interval) -> tuple[list[int], Pair]:
         """Returns each cell's exact lattice number, and the excess of all users below and above.
@@ -237,40 +242,46 @@ class UserVectors:
         radius = int(chosen.width[0])
         weights = self.weights
         vector = self.vectors(centre, radius)
-        kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
-        total = add(weights.cell, kept, weights.n_cells)
+        clipped = self._ball.project(vector, weights.user, ball_of(self.parameters))
+        total = add(weights.cell, clipped, weights.n_cells)
+        # The centre itself, in lattice steps from the lower bound.
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        largest = largest_excess(
-            ball_of(self.parameters), radius, self.private.top, weights.n_cells
-        )
+        return [int(x) for x in start + total], self._excess(clipped - vector, radius)
+
+    def _excess(self, clipped_minus_vector: Ints, radius: int) -> Pair:
+        """Returns the parts of all users' excess below and above, from what the ball changed."""
+        user = self.weights.user
+        top = self.private.top
+        largest = largest_excess(ball_of(self.parameters), radius, top, self.weights.n_cells)
         # These sums are in floating point, which no sum of one user's deviations overflows.
-        below, above = (
-            np.bincount(weights.user, np.clip(each, 0, largest))
-            for each in (kept - vector, vector - kept)
-        )
-        parts = excess_of(self.parameters)[0]
+        below = np.bincount(user, np.clip(clipped_minus_vector, 0, largest))
+        above = np.bincount(user, np.clip(-clipped_minus_vector, 0, largest))
+        parts, _ = excess_of(self.parameters)
+        # The largest excess counts all parts, and a larger one no more.
         parts_a_step = parts / np.maximum(below + above, largest)
         parts_below = np.minimum(np.ceil(below * parts_a_step), parts)
         parts_above = np.minimum(np.ceil(above * parts_a_step), parts - parts_below)
-        excess = int(parts_below.sum()), int(parts_above.sum())
-        return [int(x) for x in start + total], excess
+        return int(parts_below.sum()), int(parts_above.sum())
 
     def _all(self, centre: int) -> Ints:
         """Returns the same centre for every cell."""
         return np.full(self.weights.n_cells, centre)
 
-    def _rank_scores(self, found: list[tuple[Ints, int]]) -> Ints:
-        """Returns the scores of balls, by how many users are beyond each."""
+    def _rank_scores(self, candidates: list[tuple[Ints, int]]) -> Ints:
+        """Returns the scores of balls, (centres, radius), by how many users are beyond each."""
+        # Users' norms by their centres, at which several balls may lie.
         norms: dict[bytes, Ints] = {}
         beyond = []
-        for centres, radius in found:
+        for centres, radius in candidates:
             key = centres.tobytes()
             if key not in norms:
                 # The norm of each user for a radius of the whole width; 0 for users in no cell.
                 distance = np.abs(self.vectors(centres, self.private.top))
                 norms[key] = self._ball.norms(distance, self.weights.user)
             size = ball_of(self.parameters) * radius // self.private.top
-            beyond.append(int((norms[key] > size + np.minimum(self._slack, size >> 6)).sum()))
+            # The slack for rounding is at most a 64th of the ball.
+            is_beyond = norms[key] > size + np.minimum(self._slack, size >> 6)
+            beyond.append(int(is_beyond.sum()))
         users = self.weights.n_users
         wanted = int(self.parameters["clipped"][0])
         return rank_scores(np.array(beyond, dtype=np.int64), wanted, users)

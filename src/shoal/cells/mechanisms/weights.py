@@ -146,10 +146,9 @@ class Weights:
         difference = self.share - self.weight / self.total[self.cell]
         # A difference this small comes from rounding: weight and share are equal.
         difference = np.where(np.abs(difference) < self.share * 2.0**-45, 0.0, difference)
-        too_light, too_heavy = (
-            np.bincount(self.cell, np.maximum(each, 0), minlength=self.n_cells)
-            for each in (difference, -difference)
-        )
+        too_light = np.bincount(self.cell, np.maximum(difference, 0), minlength=self.n_cells)
+        too_heavy = np.bincount(self.cell, np.maximum(-difference, 0), minlength=self.n_cells)
+        # Both sums are equal but for rounding.
         return np.maximum(too_light, too_heavy)
 
     @property
@@ -187,7 +186,8 @@ def linear(counts: Counts, cells: Ints, weight: Ints, total: Ints | None = None)
 
 def every_record(counts: Counts, cells: Ints) -> Weights:
     """Returns shares as weights: no bias (docs/theory/privacy.md#sensitivity; paper 002, III-B)."""
-    return linear(counts, cells, counts.count[members(counts, cells)[0]])
+    member, _ = members(counts, cells)
+    return linear(counts, cells, counts.count[member])
 
 
 def capped(counts: Counts, cells: Ints, cap: Ints, *, widened: bool = False) -> Weights:
@@ -196,8 +196,10 @@ def capped(counts: Counts, cells: Ints, cap: Ints, *, widened: bool = False) -> 
     Source: docs/theory/cells.md#adaptive-mean.
     """
     member, cell = members(counts, cells)
-    found = linear(counts, cells, np.minimum(counts.count[member], cap[cell]))
-    return replace(found, widened=True, reach=found.heaviest[cell]) if widened else found
+    weights = linear(counts, cells, np.minimum(counts.count[member], cap[cell]))
+    if widened:
+        return replace(weights, widened=True, reach=weights.heaviest[cell])
+    return weights
 
 
 def kept_users(counts: Counts, cells: Ints, cap: Ints, kept: Ints) -> Weights:
@@ -223,9 +225,11 @@ def parts(counts: Counts, cells: Ints, part: Ints) -> Weights:
 
     Source: docs/theory/cells.md#optimal-plan.
     """
-    count = counts.count[members(counts, cells)[0]]
-    found = linear(counts, cells, count << PART)
-    return replace(found, reach=count * part, window=(part, np.array([1 << PART])))
+    member, _ = members(counts, cells)
+    count = counts.count[member]
+    whole = np.array([1 << PART])
+    weights = linear(counts, cells, count << PART)
+    return replace(weights, reach=count * part, window=(part, whole))
 
 
 def user_sums(counts: Counts, cells: Ints) -> Weights:
@@ -243,23 +247,25 @@ def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clippe
     """
     member, cell = members(counts, cells)
     count = counts.count[member]
-    # The number of arrays of all cells so far.
-    total = 0
+    # The arrays of all cells are numbered one cell after another.
+    n_arrays = 0
+    arrays_of_cell = np.zeros(len(cells), dtype=np.int64)
     pieces: list[tuple[Ints, ...]] = []
-    number = np.zeros(len(cells), dtype=np.int64)
     for at, inside in enumerate(by_cell(cell, len(cells))):
-        found = GROUPINGS[grouping](count[inside], int(cap[at]))
-        pieces.append((inside[found.user], found.array + total, found.records))
-        number[at] = found.number
-        total += found.number
-    who, group, records = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    filled = add(group, records, total)
-    weight = add(who, (records << SHARE) // filled[group], len(member))
-    averaged = linear(counts, cells, weight, number << SHARE)
+        in_cell = GROUPINGS[grouping](count[inside], int(cap[at]))
+        pieces.append((inside[in_cell.user], in_cell.array + n_arrays, in_cell.records))
+        arrays_of_cell[at] = in_cell.number
+        n_arrays += in_cell.number
+    # A piece is the records of one member in one array.
+    piece_member, array, records = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    filled = add(array, records, n_arrays)
+    weight = add(piece_member, (records << SHARE) // filled[array], len(member))
+    averaged = linear(counts, cells, weight, arrays_of_cell << SHARE)
     if not clipped:
         return averaged
-    groups = Groups(who, group, records, np.repeat(np.arange(len(cells)), number), filled)
-    touched = np.bincount(who, minlength=len(member)).astype(np.int64)
+    array_cell = np.repeat(np.arange(len(cells)), arrays_of_cell)
+    groups = Groups(piece_member, array, records, array_cell, filled)
+    touched = np.bincount(piece_member, minlength=len(member)).astype(np.int64)
     return replace(averaged, reach=touched << SHARE, groups=groups)
 
 
@@ -269,6 +275,7 @@ def wrap_around(count: Ints, cap: int) -> Arrays:
     Source: docs/theory/cells.md#arrays-and-caps.
     """
     order, size = _by_falling_size(count, cap)
+    # Users' records lie one after another; every `cap` of them are an array.
     stop = np.cumsum(size)
     start = stop - size
     number = int(stop[-1]) // cap
@@ -277,10 +284,11 @@ def wrap_around(count: Ints, cap: int) -> Arrays:
             f"at a cap of {cap} the {int(stop[-1])} records do not fill one array",
             f"choose a smaller cap, at most the largest count, {int(count.max())}",
         )
-    first = np.minimum(size, cap - start % cap)
+    # No user has more than `cap` records, and so none is in more than two arrays.
+    in_first = np.minimum(size, cap - start % cap)
     user = np.concatenate([order, order])
     array = np.concatenate([start // cap, start // cap + 1])
-    records = np.concatenate([first, size - first])
+    records = np.concatenate([in_first, size - in_first])
     full = (records > 0) & (array < number)
     return Arrays(user[full], array[full], records[full], number)
 
@@ -291,22 +299,23 @@ def best_fit(count: Ints, cap: int) -> Arrays:
     Source: docs/theory/cells.md#arrays-and-caps.
     """
     order, size = _by_falling_size(count, cap)
-    array = []
-    number = 0
+    array_of_user = []
+    n_arrays = 0
     # The free space and the number of each array that is not full, by rising space.
     free = list[tuple[int, int]]()
     for records in size.tolist():
+        # The first array with enough space: no array has a number below 0.
         at = bisect_left(free, (records, -1))
         if at < len(free):
-            space, where = free.pop(at)
+            space, array = free.pop(at)
         else:
             space = cap
-            where = number
-            number += 1
-        array.append(where)
+            array = n_arrays
+            n_arrays += 1
+        array_of_user.append(array)
         if space > records:
-            insort(free, (space - records, where))
-    return Arrays(order, np.array(array, dtype=np.int64), size, number)
+            insort(free, (space - records, array))
+    return Arrays(order, np.array(array_of_user, dtype=np.int64), size, n_arrays)
 
 
 def _by_falling_size(count: Ints, cap: int) -> tuple[Ints, Ints]:

@@ -78,10 +78,11 @@ def make_table(
         of_statistic = slice(at * cells, (at + 1) * cells)
         block = {name: values[of_statistic] for name, values in columns.items()}
         common = pooled_values if statistic == Mean() else None
-        blocks.append(_with_source(_block(rows, statistic.name, status, block), rows, common))
+        table = _block(rows, statistic.name, status, block)
+        blocks.append(_with_source(table, rows, common))
         if statistic == Variance():
-            rooted = _block(rows, "std", status, _roots(block))
-            blocks.append(_with_source(rooted, rows, None))
+            roots = _block(rows, "std", status, _roots(block))
+            blocks.append(_with_source(roots, rows, None))
     table = _for_readers(blocks, rows, left_out=left_out)
     return table if all else table.drop_columns(["noisy_value"])
 
@@ -93,15 +94,12 @@ def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
     """
     cells = len(plan.planned)
     blocks = []
-    planned = np.where(intervals.dominated(plan), "few users dominate", "planned").tolist()
+    status_of_planned = np.where(intervals.dominated(plan), "few users dominate", "planned")
     if intervals.judges_reliability(plan):
-        often = often_reliable(plan, CELLS).tolist()
-        planned = [
-            "likely too noisy" if part < 1 / 2 and each == "planned" else each
-            for part, each in zip(often, planned, strict=True)
-        ]
+        noisy = (often_reliable(plan, CELLS) < 1 / 2) & (status_of_planned == "planned")
+        status_of_planned = np.where(noisy, "likely too noisy", status_of_planned)
     every = rows_of(plan)
-    status = statuses(every, planned)
+    status = statuses(every, status_of_planned.tolist())
     unknown = np.full(cells, np.nan)
     error = unknown
     half_width = unknown
@@ -178,10 +176,12 @@ def _with_source(table: pa.Table, rows: Rows, common: Values | None) -> pa.Table
     table = table.add_column(at, "source", pa.array(sources, pa.string(), mask=absent))
     if common is None:
         return table
+    # Cells that a public rule leaves out have no common value either: it is for readers' cells.
+    by_error = left_out & ~np.isin(status, BY_RULE)
     for name, numbers in common._asdict().items():
         column = table.column_names.index(name)
         all_cells = table.column(name).to_numpy().copy()
-        all_cells[left_out & ~np.isin(status, BY_RULE)] = numbers
+        all_cells[by_error] = numbers
         filled = pa.array(all_cells, mask=np.isnan(all_cells))
         table = table.set_column(column, name, filled)
     return table
@@ -189,11 +189,10 @@ def _with_source(table: pa.Table, rows: Rows, common: Values | None) -> pa.Table
 
 def _roots(columns: dict[str, Floats]) -> dict[str, Floats]:
     """Returns the columns of standard deviations; those that are not roots become NaN."""
-    rooted = {"value", "low", "high", "noisy_value"}
-    return {
-        name: np.sqrt(values) if name in rooted else np.full(len(values), np.nan)
-        for name, values in columns.items()
-    }
+    roots = {name: np.full(len(values), np.nan) for name, values in columns.items()}
+    for name in ("value", "low", "high", "noisy_value"):
+        roots[name] = np.sqrt(columns[name])
+    return roots
 
 
 def _spread(values: Floats, cells: Ints, n_cells: int) -> pa.Array[Any]:

@@ -40,7 +40,8 @@ def counted_out(request: Request, left_out: Mapping[str, int]) -> Iterator[str]:
     """Yields a sentence on how many cells each public rule leaves out; readers see no more."""
     rules = {"users": request.min_users, "records": request.min_records}
     for what, least in rules.items():
-        if many := left_out.get(f"too few {what}"):
+        many = left_out.get(f"too few {what}")
+        if many:
             are = "is" if many == 1 else "are"
             yield f"{counted(many, 'cell')} with fewer than {least:,} {what} {are} left out"
 
@@ -65,39 +66,49 @@ def budgets_needed(plan: Facts, cells: Ints) -> Floats:
     shape = numbers.shape(least_sum=False)
     cost = numbers.member_losses(shape)
     noise = _allowed(plan, numbers.per_statistic(shape).max(axis=0))
+    # What each cell adds to the loss of its users, which is rho with Gaussian noise.
     if plan.gaussian:
         added = cost / (2 * noise[weights.cell] ** 2)
     else:
         # A user's vector in a ball is charged for the diameter.
         radii = 2 if plan.of_vectors else 1
         added = cost / noise[weights.cell] * radii
-    found = _largest_with(plan.user_losses, weights, added) / float(plan.user_losses.max())
-    return np.sqrt(found) if plan.gaussian else found
+    ratio = _largest_with(plan.user_losses, weights, added) / float(plan.user_losses.max())
+    # Rho grows about with the square of epsilon.
+    return np.sqrt(ratio) if plan.gaussian else ratio
 
 
 def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
-    """Returns the largest loss of a user if each cell and all that need less are planned too."""
+    """Returns the largest loss of a user if each cell and all that need less are planned too.
+
+    `loss` has the loss of each user without them, and `added` what each member's cell adds.
+    """
     alone = largest(weights.cell, loss[weights.user] + added, weights.n_cells)
     total = loss.copy()
-    largest_loss = 0.0
-    found = np.zeros(weights.n_cells)
-    rows = by_cell(weights.cell, weights.n_cells)
+    largest_so_far = 0.0
+    largest_with = np.zeros(weights.n_cells)
+    members_of = by_cell(weights.cell, weights.n_cells)
     for cell in np.argsort(alone, kind="stable").tolist():
-        inside = rows[cell]
+        inside = members_of[cell]
         users = weights.user[inside]
         total[users] += added[inside]
-        largest_loss = max(largest_loss, float(total[users].max()))
-        found[cell] = largest_loss
-    return found
+        largest_so_far = max(largest_so_far, float(total[users].max()))
+        largest_with[cell] = largest_so_far
+    return largest_with
 
 
 def _allowed(plan: Facts, largest: Floats) -> Floats:
-    """Returns the factors by which noise scales may grow; `largest` has each cell's largest one."""
+    """Returns the factor by which each cell's noise scales, the largest being `largest`, may grow.
+
+    A cell then has the largest allowed error.
+    """
     largest_error = plan.request.largest_error or MIDPOINT_ERROR
     if plan.certified:
+        # The error of noise with a scale of 1.
         unit = float(plan.mean_noise.max() / plan.decision.scale.max())
         return largest_error / (unit * largest)
     error = plan.cell_error if plan.request.max_error is None else errors_compared(plan)
+    # Errors are taken to be in proportion to noise scales, as in the noisiest planned cell.
     noisiest = int(plan.decision.scale.argmax())
     allowed = plan.decision.scale[noisiest] * largest_error / max(float(error[noisiest]), 1e-300)
     return np.asarray(allowed / largest)

@@ -61,12 +61,14 @@ def verdict(plan: Facts) -> str:
 def _rows(plan: Facts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
     """Returns columns and rows, from the smallest error to the largest, then cells left out."""
     errors = ["typical_error", "certified_error" if plan.certified else "typical_half_width"]
+    # Of statistics other than means no typical error is known.
     errors = [each for each in errors if table[each].null_count < len(table)]
     by = "certified_error" if "certified_error" in errors else "typical_error"
     # Cells left out have no error, and NumPy sorts these NaN last.
     order = np.argsort(table[by].to_numpy(), kind="stable")
     hidden = len(order) - SHOWN
     if hidden > 0:
+        # Rows in the middle are hidden.
         order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + hidden])
     names = labels(plan.shown_cells, table, order.tolist())
     titles = [_TITLES[each] for each in errors]
@@ -88,13 +90,17 @@ def cell_title(cells: pa.Table) -> str:
 
 def labels(cells: pa.Table, table: pa.Table, rows: Iterable[int]) -> list[str]:
     """Returns the names of the cells of some rows, with their statistics if there are several."""
-    names = table["statistic"]
-    known = keys.labels(cells)
-    found = []
+    statistic = table["statistic"]
+    cell_labels = keys.labels(cells)
+    several = len(statistic) > len(cell_labels)
+    names = []
     for at in rows:
-        cell = printable(known[at % len(known)])
-        found.append(f"{cell} {names[at]}" if len(names) > len(known) else cell)
-    return found
+        # The table has all cells of the first statistic, then all of the next.
+        name = printable(cell_labels[at % len(cell_labels)])
+        if several:
+            name += f" {statistic[at]}"
+        names.append(name)
+    return names
 
 
 def _error_text(error: float | None, column: str) -> str:
@@ -145,19 +151,21 @@ def legend(size: int, left_out: Iterable[str], table: pa.Table) -> Iterator[str]
     # Every statistic has the same rows: those of the first say it all.
     cells = table.slice(0, size)
     for status in map(str, cells["status"].unique().to_pylist()):
-        found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
-        reasons = found.unique().to_pylist()
-        if reasons[0]:
-            one = "" if len(reasons) == 1 else "for example one "
-            yield f"{status} ({counted(len(found), 'cell')}): {one}{reasons[0]}"
+        of_status = cells.filter(pc.equal(cells["status"], pa.scalar(status)))
+        reason, *other_reasons = of_status["reason"].unique().to_pylist()
+        # Planned and reliable cells have no reason.
+        if reason:
+            one = "for example one " if other_reasons else ""
+            yield f"{status} ({counted(len(of_status), 'cell')}): {one}{reason}"
     yield from left_out
 
 
 def _certificate(plan: Facts) -> Iterator[str]:
     """Yields what is proved about the errors, and about how far they are from the best ones."""
-    if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
-        better = "guessing is as good" if plan.certified else "noise is as wide as the range"
-        yield f"{counted(uninformative, 'planned cell')} without information: {better}."
+    uninformative = int((plan.cell_error >= MIDPOINT_ERROR).sum())
+    if uninformative:
+        why = "guessing is as good" if plan.certified else "noise is as wide as the range"
+        yield f"{counted(uninformative, 'planned cell')} without information: {why}."
     if plan.gap is not None:
         yield proof(plan, plan.gap)
     if plan.method == "balanced" and plan.gaussian and plan.decision.reason:

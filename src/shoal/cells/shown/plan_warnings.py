@@ -57,7 +57,8 @@ def release_warnings(plan: Facts, numbers: Estimates) -> list[str]:
 def single_user_warnings(plan: Facts) -> Iterator[str]:
     """Warns of cells whose totals are those of one or two users, if a request allows them."""
     users = plan.counts.users_per_cell[plan.shown]
-    if many := int((users < FEWEST_USERS).sum()):
+    many = int((users < FEWEST_USERS).sum())
+    if many:
         have = "has" if many == 1 else "have"
         yield (
             f"{counted(many, 'cell')} {have} fewer than {FEWEST_USERS} users, as min_users="
@@ -104,15 +105,15 @@ def frequent_user_warnings(plan: Facts) -> Iterator[str]:
     vectors = plan.decision.method.range.of_vectors
     if not vectors or _everyone(plan) >= _OFTEN or dominated(plan).all():
         return
-    owned = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
-    owned = np.sort(owned[owned > 0])[::-1]
-    if len(owned) < _ENOUGH_USERS:
+    records = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
+    falling = np.sort(records[records > 0])[::-1]
+    if len(falling) < _ENOUGH_USERS:
         return
-    few = int(_FREQUENT * len(owned))
-    share = owned[:few].sum() / owned.sum()
+    few = int(_FREQUENT * len(falling))
+    share = falling[:few].sum() / falling.sum()
     if share >= _MUCH:
         yield (
-            f"the {few:,} most frequent of {len(owned):,} users have {share:.0%} of the records: "
+            f"the {few:,} most frequent of {len(falling):,} users have {share:.0%} of the records: "
             "if they differ from the others by half of the bounds, errors may be several times "
             "larger than stated, and 95% intervals may cover in only 47% of releases; errors "
             'with objective="worst_case" (--objective worst_case) hold for any users'
