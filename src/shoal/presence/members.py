@@ -74,8 +74,9 @@ def members(
     count = added("count")
     half = records.lattice.bits - 1
     ticks = added("centred") + (count << half)
-    names = [f"measure_{at}" for at in range(len(measures))]
-    measured = np.stack([added(name) for name in names]) if names else np.zeros((0, len(pairs)), dtype=np.int64)
+    measured = np.zeros((len(measures), len(pairs)), dtype=np.int64)
+    for at in range(len(measures)):
+        measured[at] = added(f"measure_{at}")
     many = cells.num_rows
     found = Memberships(pairs // many, pairs % many, count, n_users, many)
     return Members(found, ticks, measured)
