@@ -57,9 +57,11 @@ def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
     if not 0 < chance < 1:
         return np.full(least.shape, chance)
     x = np.minimum(least / max(n, 1), 1.0)
-    log = x * np.log(x / chance) + special.xlogy(1 - x, (1 - x) / (1 - chance))
-    tail = np.exp(-n * log * (1 - 2.0**-40))
-    return np.where(x <= chance, 1.0, np.where(least > n, 0.0, tail))
+    kl = x * np.log(x / chance) + special.xlogy(1 - x, (1 - x) / (1 - chance))
+    # The factor covers the rounding of KL.
+    tail = np.exp(-n * kl * (1 - 2.0**-40))
+    tail = np.where(least > n, 0.0, tail)
+    return np.where(x <= chance, 1.0, tail)
 
 
 class FailureBounds(NamedTuple):
@@ -82,11 +84,13 @@ def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
     n = coarse.users
     chance = clipping.tail(moments, coarse.near)
     far = np.maximum(1.0, np.floor(_FAR_PARTS * n))
-    many = binomial_tail(n - 1, far, chance)
+    too_many_far = binomial_tail(n - 1, far, chance)
     # With threshold h and N near users of weight m, Z < h - m N is as likely as Z >= m N - h + 1.
-    fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + many
-    bad_guesses = n * (2 * coarse.overtakes(n - 2 * far) + many)
-    return FailureBounds(min(float(n), float(bad_guesses.min())), min(1.0, float(fails.min())))
+    fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + too_many_far
+    bad_guesses = n * (2 * coarse.overtakes(n - 2 * far) + too_many_far)
+    return FailureBounds(
+        far_squares=min(float(n), float(bad_guesses.min())), fail=min(1.0, float(fails.min()))
+    )
 
 
 @dataclass(frozen=True)
@@ -126,20 +130,23 @@ def middle_errors(
     scale = middle.scale(coarse)
     c = middle.half * tick
     if c <= coarse.off:
+        # The window about the first guess may miss the centre: nothing is bounded.
         return ()
+    # Values within t of the centre are never clipped.
     t = c - coarse.off
     sd = clipping.deviation(moments)
     n = coarse.users
     tail = clipping.tail(moments, t)
     rare = np.exp(-_LOGS)
     start = coarse.off + c + tick
-    found = []
+    bounds = []
     for chance, far in zip(rare.tolist(), _most_far(n, tail, rare).tolist(), strict=True):
-        two_sided = math.log(2 / chance)
-        noise = scale * two_sided
-        most = _bernstein(n, sd, t, two_sided) + 2 * coarse.off * far / n
-        found.append(GuessError(most + noise + tick, chance, start, noise, scale))
-    return tuple(found)
+        log_two_sided = math.log(2 / chance)
+        noise = scale * log_two_sided
+        # Values err by chance, and clipping moves far ones by at most twice what the guess is off.
+        of_values = _bernstein(n, sd, t, log_two_sided) + 2 * coarse.off * far / n
+        bounds.append(GuessError(of_values + noise + tick, chance, start, noise, scale))
+    return tuple(bounds)
 
 
 @dataclass(frozen=True)
@@ -185,15 +192,15 @@ class Certificate:
 
     def variance(self, c: float, noise: float, tick: float) -> float:
         """Returns the largest variance of a released estimate for half-width c, noise and tick."""
-        good = min(
-            (
-                (self._good(c, each.most) + tick / 2) ** 2 + each.rare(c + tick)
-                for each in self.guess_errors
-            ),
-            default=math.inf,
-        )
+        if self.failure >= 1:
+            return math.inf
+        # After a good first guess, each of these bounds holds; the smallest is taken.
+        good = math.inf
+        for each in self.guess_errors:
+            usual = (self._good(c, each.most) + tick / 2) ** 2
+            good = min(good, usual + each.rare(c + tick))
         square = good + noise + self._bad(c + tick)
-        return square / (1 - self.failure) if self.failure < 1 else math.inf
+        return square / (1 - self.failure)
 
     def _bad(self, c: float) -> float:
         """Bounds E[error^2; a bad first guess], by |X_i - mu| plus a bin for the window's users."""
@@ -241,22 +248,23 @@ def best_steps(request: Request, weights: UserWeights) -> tuple[Certificate, flo
     First steps are chosen from a grid; a half-width may be any number.
     """
     size = clipping.deviation(request.moments)
-    found = None
+    best = None
     smallest = math.inf
-    for each in sorted(_first_steps(request, weights), key=lambda each: each.least):
-        if each.least >= smallest:
+    for certificate in sorted(_first_steps(request, weights), key=lambda each: each.least):
+        # Neither this one nor any later one can have a smaller error.
+        if certificate.least >= smallest:
             break
-        error = min(each.error(size * beyond) for beyond in _ROUGH)
+        error = min(certificate.error(size * beyond) for beyond in _ROUGH)
         if error < smallest:
-            found = each
+            best = certificate
             smallest = error
-    if found is None:
+    if best is None:
         raise InputError(
             "the symmetric mean cannot be planned: its coarse step would fail too often",
             "ask for a larger epsilon or delta, for more users, or use clipped_mean",
         )
-    beyond = clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
-    return found, found.finest + beyond
+    beyond = clipping.least(best.error, 2.0**-6 * size, 2.0**12 * size)
+    return best, best.finest + beyond
 
 
 def _first_steps(request: Request, weights: UserWeights) -> Iterator[Certificate]:
@@ -264,20 +272,23 @@ def _first_steps(request: Request, weights: UserWeights) -> Iterator[Certificate
     moments = request.moments
     epsilon = request.epsilon
     delta = request.delta
-    exponent = math.frexp(clipping.deviation(moments))[1]
+    _, exponent = math.frexp(clipping.deviation(moments))
     for share, middle_part in itertools.product(_SHARES, _MIDDLES):
         users = len(weights.number) * share // 2**16
+        # Steps that no noise fits are left out.
         with suppress(InputError):
+            # The width of the bins changes neither noise nor loss.
             at_exponent_0 = Coarse.fit(users, 0, epsilon * (1 - middle_part), delta)
             last = UserWeights(weights.number[users:])
             unit = 2 * float(last.share / epsilon)
             for scale in _SCALES:
                 coarse = at_exponent_0.model_copy(update={"exponent": exponent + scale})
-                if failure_bounds(coarse, moments).fail <= MOST_FAILURE:
-                    middle = (
-                        _middle(coarse, moments, epsilon - coarse.loss) if middle_part else None
-                    )
-                    yield Certificate(coarse, middle, moments, float(last.squares), unit)
+                if failure_bounds(coarse, moments).fail > MOST_FAILURE:
+                    continue
+                middle = None
+                if middle_part:
+                    middle = _middle(coarse, moments, epsilon - coarse.loss)
+                yield Certificate(coarse, middle, moments, float(last.squares), unit)
 
 
 def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> SumAboutGuess:
@@ -288,6 +299,7 @@ def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> SumAboutGues
     unit = 2 * _USUAL / (n * float(epsilon))
 
     def roughly_off(t: float) -> float:
+        """Returns about how far the guess is off: by noise, far users, and the spread of values."""
         return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
 
     t = min((sd * beyond for beyond in _BEYOND), key=roughly_off)

@@ -72,8 +72,8 @@ class ClippedChoice(Model):
     def margin(self, request: Request) -> float:
         """Returns t, the smallest distance of the mean from where values are clipped."""
         low, high = check_interval(request.interval)
-        edges = self.grid.edges
-        return min(low - edges[0], edges[1] - high)
+        lowest, highest = self.grid.edges
+        return min(low - lowest, highest - high)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:
         """Returns steps and errors; squares count half ticks, as the middle may lie between two."""
@@ -85,9 +85,13 @@ class ClippedChoice(Model):
         noise.check(weights.total * grid.most)
         tick = 2.0**grid.exponent
         moments = request.moments
+        # Rounding at random to one of two ticks adds up to a quarter of a squared tick.
         value_variance = clipping.deviation(moments) ** 2 + tick**2 / 4
+        # The middle of the grid is a tick; the middle of its range may be half a tick above it.
         off = Fraction(grid.low + grid.high - 2 * grid.middle, 2) * grid.tick
-        last_sum = SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off)
+        last_sum = SumAboutCentre(
+            noise, weights, reach=grid.ticks, parts=2, tick=grid.tick, off=off
+        )
         variance = float(weights.squares) * value_variance + last_sum.variance
         bias = clipping.one_sided(moments, margin) * OUTWARD
         return Facts((last_sum.step,), bias, variance * OUTWARD, last_sum)
@@ -99,9 +103,9 @@ class ClippedChoice(Model):
     def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[MeanDrawn]:
         """Returns a draw for each row of values, shape (runs, users), in the users' order."""
         words = source.bits(values.size, _ROUNDING).reshape(values.shape)
-        found = self.grid.whole(values, words)
-        drawn = last_sum.release(found, self.squares, source, _NOISE)
-        return [MeanDrawn(*each) for each in zip(*drawn, strict=True)]
+        ticks_from_middle = self.grid.whole(values, words)
+        steps, squares = last_sum.release(ticks_from_middle, self.squares, source, _NOISE)
+        return [MeanDrawn(*each) for each in zip(steps, squares, strict=True)]
 
 
 class SymmetricChoice(Model):
@@ -118,13 +122,13 @@ class SymmetricChoice(Model):
     @classmethod
     def best(cls, request: Request, weights: UserWeights) -> "SymmetricChoice":
         """Returns the parts with the smallest certified error, of a grid of first steps."""
-        found, width = best_steps(request, weights)
-        coarse = found.coarse
-        others = UserWeights(weights.number[found.coarse.users :])
+        certificate, width = best_steps(request, weights)
+        coarse = certificate.coarse
+        others = UserWeights(weights.number[coarse.users :])
         last = SumAboutGuess.fit(
             coarse.exponent, width, request.epsilon, others.total, others.largest
         )
-        return cls(coarse=coarse, middle=found.middle, last=last)
+        return cls(coarse=coarse, middle=certificate.middle, last=last)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:
         """Returns steps and errors; the variance is that of a released estimate."""
@@ -134,7 +138,8 @@ class SymmetricChoice(Model):
         if not coarse.users < len(weights.number):
             raise InputError("the last step of the symmetric mean has no users", "plan again")
         others = UserWeights(weights.number[coarse.users :])
-        # Steps hold the moves of two kinds of users: those of the guess, and of the last sum.
+        # Steps hold the moves of two kinds of users: those of the guess come first, then those of
+        # the last sum.
         steps = coarse.steps((1, 0))
         last.noise.check(last.half * others.total)
         if middle is not None:
@@ -142,9 +147,10 @@ class SymmetricChoice(Model):
             steps.append(middle.noise.step(2 * middle.half, 0))
         certificate = Certificate(coarse, middle, request.moments, float(others.squares))
         tick = last.tick(coarse)
-        last_sum = SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick))
+        last_sum = SumAboutCentre(last.noise, others, reach=last.half, parts=1, tick=Fraction(tick))
         variance = certificate.variance(last.half * tick, last_sum.variance, tick) * OUTWARD
         steps.append(last_sum.noise.step(0, last_sum.moved))
+        # Clipping about a symmetric guess has no bias.
         return Facts(tuple(steps), 0.0, variance, last_sum, certificate.failure)
 
     def origin(self, drawn: MeanDrawn) -> Fraction:
@@ -155,20 +161,20 @@ class SymmetricChoice(Model):
         """Returns a draw for each row of values; the first users are in the coarse step."""
         coarse = self.coarse
         last = self.last
-        first = Places.of(values[:, : coarse.users], coarse.exponent)
-        guess = coarse.guess(first, source)
+        first_users = Places.of(values[:, : coarse.users], coarse.exponent)
+        guess = coarse.guess(first_users, source)
         if self.middle is not None:
-            guess = self.middle.better(first, guess, source)
-        second = Places.of(values[:, coarse.users :], coarse.exponent)
-        found = ticks(second, guess, last.shift, last.half)
+            guess = self.middle.better(first_users, guess, source)
+        others = Places.of(values[:, coarse.users :], coarse.exponent)
+        ticks_from_guess = ticks(others, guess, last.shift, last.half)
         # The last sum is drawn even without a guess, so that the number of draws is the same.
-        steps, squares = last_sum.release(found, self.squares, source, _FINAL)
+        steps, squares = last_sum.release(ticks_from_guess, self.squares, source, _FINAL)
         guesses = zip(guess.bin.tolist(), guess.offset.tolist(), strict=True)
-        drawn = map(MeanDrawn, steps, squares, guesses)
         failed: list[bool] = guess.failed.tolist()
-        return [
-            MeanDrawn(None) if fails else each for each, fails in zip(drawn, failed, strict=True)
-        ]
+        drawn = []
+        for each, fails in zip(map(MeanDrawn, steps, squares, guesses), failed, strict=True):
+            drawn.append(MeanDrawn(None) if fails else each)
+        return drawn
 
 
 CHOICES: dict[str, type[ClippedChoice] | type[SymmetricChoice]] = {

@@ -65,9 +65,9 @@ class Places:
         # Near 0, a double may be finer than 2^-60 bins, and its distance from -1 no double.
         near = np.abs(bins) < _NEAR
         fine = np.rint(np.ldexp(np.where(near, bins, 0), FINE)).astype(np.int64)
-        return cls(
-            np.where(near, fine >> FINE, whole), np.where(near, fine & ((1 << FINE) - 1), rest)
-        )
+        whole = np.where(near, fine >> FINE, whole)
+        rest = np.where(near, fine & ((1 << FINE) - 1), rest)
+        return cls(whole, rest)
 
 
 class Guess(NamedTuple):
@@ -83,8 +83,9 @@ class Guess(NamedTuple):
 
 def exactly(guess: tuple[int, int], exponent: int) -> Fraction:
     """Returns a guess of a bin and an offset, exactly and in the value's unit."""
-    off = Fraction(2 * guess[1] + 1, 2 ** (FINE + 1)) - Fraction(1, 2)
-    return (guess[0] + off) * Fraction(2) ** exponent
+    place, offset = guess
+    t = Fraction(2 * offset + 1, 2 ** (FINE + 1)) - Fraction(1, 2)
+    return (place + t) * Fraction(2) ** exponent
 
 
 class Coarse(Model):
@@ -118,19 +119,21 @@ class Coarse(Model):
         left = epsilon - delta
         if users < 1 or min(left, delta) <= 0:
             raise unfit()
-        fine = min(_FINEST, CAPACITY - users.bit_length())
-        bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), MOST_BITS)
+        # The scale has these bits more than epsilon needs, as many as sums of all users allow.
+        spare_bits = min(_FINEST, CAPACITY - users.bit_length())
+        bits = min(max(spare_bits + 1 + math.ceil(-math.log2(left)), 0), MOST_BITS)
         per_user = max(1, min(int(left * 2**bits / 2), 2**CAPACITY // users))
         scale = 2.0**bits
         p = min(delta, Fraction(-math.expm1(-per_user / scale))) / 2
-        log = math.log(p.numerator) - math.log(p.denominator)
-        steps = scale * (-log - math.log1p(math.exp(-1 / scale)))
+        # The k = threshold - per_user with P[Z >= k] = p, rounded upwards.
+        log_p = math.log(p.numerator) - math.log(p.denominator)
+        steps = scale * (-log_p - math.log1p(math.exp(-1 / scale)))
         above = max(1, math.ceil(steps + (abs(steps) + scale) * 4 * _OUT))
         numbers = {"users": users, "exponent": exponent, "per_user": per_user, "bits": bits}
-        found = cls.of(**numbers, threshold=per_user + above)
-        if found.loss > epsilon:
+        coarse = cls.of(**numbers, threshold=per_user + above)
+        if coarse.loss > epsilon:
             raise unfit()
-        return found
+        return coarse
 
     def steps(self, users: tuple[int, ...] = (1,)) -> list[Step]:
         """Returns the steps for the accountant; `users` is 1 for each kind that is in the step."""
@@ -163,10 +166,13 @@ class Coarse(Model):
     def at_least(self, steps: Floats) -> Floats:
         """Returns P[Z >= k] = q^k/(1 + q), rounded upwards, with q = exp(-1/2^bits)."""
         scale = 2.0**self.bits
-        far = np.where(steps > 0, steps, 1 - steps) / scale
-        tail = np.exp(-far + np.where(steps > 0, 1, -1) * _OUT * (1 + far))
+        # For k <= 0 it is 1 - P[Z >= 1 - k], whose tail is rounded downwards.
+        upper = steps > 0
+        far = np.where(upper, steps, 1 - steps) / scale
+        outward = np.where(upper, 1, -1) * _OUT * (1 + far)
+        tail = np.exp(-far + outward)
         tail = np.maximum(tail / (1 + math.exp(-1 / scale)), _LEAST)
-        return np.where(steps > 0, tail, 1 - tail)
+        return np.where(upper, tail, 1 - tail)
 
     def overtakes(self, users: Floats) -> Floats:
         """Returns P[Z - Z' >= m u], rounded upwards: a window beats one with u users more."""
@@ -189,19 +195,23 @@ class Coarse(Model):
         # This is x/s - T in units of 2^-61 bins, without its whole part: it is odd, so that no
         # value lies on the border of a window.
         rest = 2 * (places.rest - offset[:, None]) - 1 + (1 << FINE)
+        # Both windows of every value, in rising order, (runs, 2 users).
         below = places.whole + (rest >> (FINE + 1))
         bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
         first, count = _counts(bins)
+        # Noise is drawn for every place, also where no window begins, so that the work is the same.
         steps: list[int] = (count * self.per_user).ravel().tolist()
         drawn = source.add_laplace(steps, self.bits, _NOISE)
-        score = np.where(first, np.array(drawn, dtype=np.int64).reshape(bins.shape), _NEVER)
+        noisy = np.array(drawn, dtype=np.int64).reshape(bins.shape)
+        score = np.where(first, noisy, _NEVER)
         coin = source.bits(runs, _TIES) >> np.uint64(63) == 0
         best = score.max(axis=1)
         tied = score == best[:, None]
         first_tied = tied.argmax(axis=1)
         last_tied = bins.shape[1] - 1 - tied[:, ::-1].argmax(axis=1)
         chosen = np.where(coin, first_tied, last_tied)
-        return Guess(bins[np.arange(runs), chosen], offset, best < self.threshold)
+        best_bin = bins[np.arange(runs), chosen]
+        return Guess(best_bin, offset, failed=best < self.threshold)
 
 
 class SumAboutGuess(Model):
@@ -219,7 +229,9 @@ class SumAboutGuess(Model):
 
         Bins are of 2^exponent; weights of users have a total and a largest one.
         """
-        tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
+        # A tick is 2^tick, at most half a bin.
+        _, width_exponent = math.frexp(width)
+        tick = min(width_exponent - sums.TICK_BITS, exponent - 1)
         half = math.ceil(math.ldexp(width, -tick))
         noise = NoisySum.fit(2 * half * largest, half * total, epsilon)
         return cls.of(shift=exponent - tick, half=half, noise=noise)
@@ -240,7 +252,9 @@ class SumAboutGuess(Model):
     def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
         """Returns the next guess, which is the mean of private values to the nearest tick."""
         totals: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
-        unit = self.noise.per_unit * places.whole.shape[1]
+        # What a tick of the mean is worth, in steps of the noise.
+        users = places.whole.shape[1]
+        unit = self.noise.per_unit * users
         moves = [round(Fraction(x, unit)) for x in self.noise.add(totals, source, _MIDDLE)]
         # Steps are clipped to whole numbers of 64 bits, so that no draw fails.
         steps = np.array([max(-(2**61), min(x, 2**61)) for x in moves], dtype=np.int64)
@@ -257,15 +271,19 @@ def ticks(places: Places, guess: Guess, shift: int, half: int) -> Ints:
     bins = np.clip(places.whole - guess.bin[:, None], -far, far)
     # In units of 2^-61 bins, rest - T is an odd number, so that no value is halfway.
     rest = 2 * (places.rest - guess.offset[:, None]) - 1 + (1 << FINE)
+    # Half a tick is added before the bits below a tick are cut off: this rounds to the nearest.
     down = FINE + 1 - shift
-    found = (bins << shift) + ((rest + (1 << (down - 1))) >> down)
-    return np.asarray(np.clip(found, -half, half))
+    rounded_rest = (rest + (1 << (down - 1))) >> down
+    return np.asarray(np.clip((bins << shift) + rounded_rest, -half, half))
 
 
 def moved(guess: Guess, steps: Ints, shift: int) -> Guess:
     """Returns guesses that lie `steps` ticks of 2^-shift bins further."""
-    offset = guess.offset + ((steps & ((1 << shift) - 1)) << (FINE - shift))
-    bins = guess.bin + (steps >> shift) + (offset >> FINE)
+    whole_bins = steps >> shift
+    rest = steps & ((1 << shift) - 1)
+    offset = guess.offset + (rest << (FINE - shift))
+    # An offset of a bin or more is carried over to the bins.
+    bins = guess.bin + whole_bins + (offset >> FINE)
     return Guess(bins, offset & ((1 << FINE) - 1), guess.failed)
 
 
@@ -280,11 +298,12 @@ def _counts(bins: Ints) -> tuple[Bools, Ints]:
 
     The number is 0 at all other places.
     """
-    users = bins.shape[1]
+    n_places = bins.shape[1]
     first = np.ones(bins.shape, dtype=np.bool_)
     first[:, 1:] = bins[:, 1:] != bins[:, :-1]
-    begins = np.where(first, np.arange(users), users)
-    # The next beginning after each place is the least of those behind it.
-    after = np.full(bins.shape, users)
-    after[:, :-1] = np.minimum.accumulate(begins[:, :0:-1], axis=1)[:, ::-1]
-    return first, np.where(first, after - begins, 0)
+    # Where a window begins, its own place; elsewhere the end of the row.
+    begins = np.where(first, np.arange(n_places), n_places)
+    # The next beginning after each place is the least of those behind it, found from the right.
+    next_begin = np.full(bins.shape, n_places)
+    next_begin[:, :-1] = np.minimum.accumulate(begins[:, :0:-1], axis=1)[:, ::-1]
+    return first, np.where(first, next_begin - begins, 0)

@@ -165,12 +165,11 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         asked = self.request
         facts = self.facts
         facts.last_sum.check(self.choice.squares)
-        if (
-            type(self.choice) is not CHOICES[self.method]
-            or not self.exact_loss.within(Budget(asked.epsilon, asked.delta))
-            or (asked.bias is not None and facts.bias > asked.bias)
-            or asked.interval_by not in (None, self.interval_by)
-        ):
+        wrong_method = type(self.choice) is not CHOICES[self.method]
+        costs_more = not self.exact_loss.within(Budget(asked.epsilon, asked.delta))
+        errs_more = asked.bias is not None and facts.bias > asked.bias
+        other_intervals = asked.interval_by not in (None, self.interval_by)
+        if wrong_method or costs_more or errs_more or other_intervals:
             raise InputError("the plan does not satisfy its request", "plan again")
         if not self.half(CONFIDENCE) <= _WIDEST:
             raise InputError(
@@ -263,6 +262,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         last = self.facts.last_sum
         squares = self.choice.squares
         if squares and drawn and drawn.squares is not None and drawn.steps is not None:
+            # Squares were drawn beside the sum: they say how much the values vary.
             variance, mean = last.variance_of(squares, drawn.squares, drawn.steps)
             half = last.half(squares, confidence, variance, mean)
         return (self.bias_bound + half) * OUTWARD
@@ -288,6 +288,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         last = self.facts.last_sum
         if squares is None:
             return self.half(CONFIDENCE)
+        # The largest deviation of the values, in noise scales.
         size = Fraction(clipping.deviation(self.request.moments)) / last.scale
         half = last.half(squares, CONFIDENCE, float(last.weights.squares * size**2))
         return (self.bias_bound + half) * OUTWARD
@@ -365,12 +366,13 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     def published(self, drawn: MeanDrawn) -> Published:
         """Returns the mean and the claims; the plan, if many users have each number of records."""
-        count, many = np.unique(self.counts, return_counts=True)
+        count, users_with = np.unique(self.counts, return_counts=True)
         alike = None
         plan = None
-        if many.min() >= FEWEST_ALIKE:
-            alike = tuple(zip(count.tolist(), many.tolist(), strict=True))
+        if users_with.min() >= FEWEST_ALIKE:
+            alike = tuple(zip(count.tolist(), users_with.tolist(), strict=True))
             plan = self.to_document()
+            # `alike` says what the counts say.
             del plan["audience"], plan["counts"]
         return Published(
             method=self.method,
@@ -388,12 +390,13 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         """Returns the drawn whole numbers of a manifest's results."""
         steps, squares, guess = (results[name] for name in MeanDrawn._fields)
         fails = steps is None
+        # Only a mean about a guess may fail.
         guesses = self.failure_bound > 0
-        if (
-            (fails and not guesses)
-            or (squares is None) != (fails or self.choice.squares is None)
-            or (guess is None) != (fails or not guesses)
-        ):
+        if fails and not guesses:
+            raise LookupError
+        wants_squares = not fails and self.choice.squares is not None
+        wants_guess = not fails and guesses
+        if (squares is not None) != wants_squares or (guess is not None) != wants_guess:
             raise LookupError
         return MeanDrawn(steps, squares, guess and (guess[0], guess[1]))
 
@@ -419,21 +422,22 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
     def _text(self) -> TextTable:
         """Returns the plan as text: its loss and errors, and what is protected."""
         weights = self.weights
-        choice = self.choice
-        losses = self.exact_loss.show(up=True)
-        fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
-        bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
-        lines = (
-            f"{self.method} of {self.n:,} users: "
-            f"{losses}{fails if self.failure_bound else ''}\nbias at most "
-            f"{self.bias_bound:.4g}{choice.supposes}, root mean squared error at most "
-            f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\nfor central moments "
-            f"(order, size) {bounds}; the heaviest user has {float(weights.share):.3g} of the "
-            f"weight, and users count as {float(1 / weights.squares):.6g} equal "
-            f"ones\n{self.interval_by} {CONFIDENCE:.0%} interval of about ±{self.half_width:.4g} "
-            f"if values vary as much as the moments allow\nprotected: {self.protected}"
-        )
-        return TextTable(lines, (), ())
+        fails = ""
+        if self.failure_bound:
+            fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
+        moments = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
+        lines = [
+            f"{self.method} of {self.n:,} users: {self.exact_loss.show(up=True)}{fails}",
+            f"bias at most {self.bias_bound:.4g}{self.choice.supposes}, root mean squared error at "
+            f"most {self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}",
+            f"for central moments (order, size) {moments}; the heaviest user has "
+            f"{float(weights.share):.3g} of the weight, and users count as "
+            f"{float(1 / weights.squares):.6g} equal ones",
+            f"{self.interval_by} {CONFIDENCE:.0%} interval of about ±{self.half_width:.4g} if "
+            "values vary as much as the moments allow",
+            f"protected: {self.protected}",
+        ]
+        return TextTable("\n".join(lines), (), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -494,25 +498,25 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
     @property
     def sentence(self) -> str:
         """The estimate and its errors in one line, without where it is recorded."""
-        found = self.published
-        claims = found.claims
+        published = self.published
+        claims = published.claims
         value = self.value
         interval = self.interval
-        said = (
+        estimate = (
             "no estimate: the coarse step found no centre; a release under another name draws "
             "again and costs again"
         )
         if value is not None and interval is not None:
-            n = digits_of(*interval, 6)
-            low, high = (f"{each:.{n}g}" for each in interval)
-            said = (
-                f"{value:.{n}g} in [{low}, {high}] ({self.confidence:.0%}, {found.interval_by}), "
-                f"standard error at most {claims.standard_error:.3g}, "
-                f"bias at most {claims.bias_bound:.3g}{found.supposes}"
+            digits = digits_of(*interval, 6)
+            low, high = (f"{each:.{digits}g}" for each in interval)
+            estimate = (
+                f"{value:.{digits}g} in [{low}, {high}] ({self.confidence:.0%}, "
+                f"{published.interval_by}), standard error at most {claims.standard_error:.3g}, "
+                f"bias at most {claims.bias_bound:.3g}{published.supposes}"
             )
         head = "simulated " if self.simulated else ""
         loss = Budget(from_text(claims.epsilon), from_text(claims.delta)).show(up=True)
-        return f"{head}{found.method}: {said}, {loss}"
+        return f"{head}{published.method}: {estimate}, {loss}"
 
     def __str__(self) -> str:
         """The sentence, with where the release is recorded, and whether it was drawn just now."""

@@ -50,13 +50,13 @@ class Candidate:
 
     def row(self) -> documents.Document:
         """Returns the candidate as a JSON object, with null for numbers that do not exist."""
-        found: list[float | None] = [None] * len(_NUMBERS)
+        numbers: dict[str, float | None] = dict.fromkeys(_NUMBERS)
         if self.plan is not None:
             ratio = self.total_error / self.lower_bound if self.lower_bound else None
             errors = self.plan.bias_bound, self.plan.rmse_bound, self.total_error
-            found = [*errors, self.lower_bound, ratio]
+            numbers = dict(zip(_NUMBERS, (*errors, self.lower_bound, ratio), strict=True))
         words = {"reason": self.reason or None, "needs": _NEEDS[self.method]}
-        return {"method": self.method, **words, **dict(zip(_NUMBERS, found, strict=True))}
+        return {"method": self.method, **words, **numbers}
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,18 @@ class Recommendation(Shown, Tabular):
         clipped = self[CLIPPED]
         if best is None or best.plan is None:
             return "No estimator is possible: allow a bias and give an interval, or allow a delta."
-        many = "" if self.releases == 1 else f" of the average of {self.releases} releases"
+        of_average = "" if self.releases == 1 else f" of the average of {self.releases} releases"
         ratio = best.row()["ratio"]
         compared = "" if ratio is None else f", {ratio:.3g} times the lower bound"
-        skewed = ""
+        condition = ""
         if best.method == SYMMETRIC:
             instead = "no other estimator is possible"
             if clipped.plan is not None:
                 instead = f"use {CLIPPED} ({clipped.total_error:.4g})"
-            skewed = f", if the distribution is symmetric; if it may be skewed, {instead}"
+            condition = f", if the distribution is symmetric; if it may be skewed, {instead}"
         return (
-            f"{best.method} has the least certified error{many}, {best.total_error:.4g}{compared}, "
-            f"with a bias of at most {best.plan.bias_bound:.4g}{skewed}."
+            f"{best.method} has the least certified error{of_average}, {best.total_error:.4g}"
+            f"{compared}, with a bias of at most {best.plan.bias_bound:.4g}{condition}."
         )
 
     def __getitem__(self, method: str) -> Candidate:
@@ -205,6 +205,7 @@ def recommend(
     # This request checks all arguments; a missing interval or bias is replaced by any other.
     ends = (0, 1) if interval is None else interval
     request = Request.of(method=CLIPPED, moments=moments, interval=ends, bias=bias or 1.0, **shared)
+    # Without an interval, or where no bias is accepted, a clipped mean has no plan.
     clipped = Candidate(CLIPPED, None, "is biased" if interval else f"needs {_NEEDS[CLIPPED]}")
     if interval is not None and bias != 0:
         best = best_bias(request, counts, most=bias, releases=releases)
@@ -228,15 +229,17 @@ def best_bias(request: Request, counts: Ints, *, most: float | None, releases: i
     shortest = _LEAST_MARGIN * size
     if most is not None:
         shortest = max(shortest, clipping.margin(moments, most))
+    # The clipped range divided by this is the scale of the noise.
     unit = float(request.epsilon / request.weights_of(counts).share)
 
     def error(t: float) -> float:
+        """Returns the squared bias plus the variance of the average's noise for a margin t."""
         noise = 2 * ((width + 2 * t) / unit) ** 2
         return clipping.one_sided(moments, t) ** 2 + noise / releases
 
     t = clipping.least(error, shortest, max(_MOST_MARGIN * size, 2 * shortest))
-    found = clipping.one_sided(moments, max(t, shortest))
-    return found if most is None else min(found, most)
+    bias = clipping.one_sided(moments, max(t, shortest))
+    return bias if most is None else min(bias, most)
 
 
 def worst_moment(moments: Moments) -> tuple[float, float]:
@@ -258,12 +261,16 @@ def _candidate(
 
 def _lower(made: UnbiasedPlan, releases: int) -> float | None:
     """Returns a lower bound of errors for this plan's loss and bias, and equally weighed users."""
-    ends = made.request.interval
-    loss = made.exact_loss
-    if ends is None or ends[0] == ends[1]:
+    if made.request.interval is None:
         return None
+    low, high = made.request.interval
+    if low == high:
+        # The mean is known: nothing can be bounded.
+        return None
+    loss = made.exact_loss
     facts = loss.epsilon, loss.delta, made.bias_bound, worst_moment(made.request.moments)
-    width = ends[1] - ends[0]
+    width = high - low
     of_each_release = trilemma(made.n, *facts, width=width).rmse / math.sqrt(releases)
-    bound = max(of_each_release, trilemma(made.n * releases, *facts, width=width).rmse)
+    of_all_users = trilemma(made.n * releases, *facts, width=width).rmse
+    bound = max(of_each_release, of_all_users)
     return bound if math.isfinite(bound) else None

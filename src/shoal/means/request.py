@@ -26,9 +26,11 @@ _MOST = 2.0**300
 
 def check_interval(interval: object) -> Interval:
     """Returns a public interval [a, b] of finite numbers with a <= b, and refuses any other."""
+    # What is no pair cannot be unpacked.
     with suppress(TypeError, ValueError):
         low, high = interval if isinstance(interval, tuple | list) else ()
         if all(map(checks.is_number, (low, high))) and -_MOST <= low <= high <= _MOST:
+            # Adding 0.0 turns minus zero into zero.
             return float(low) + 0.0, float(high) + 0.0
     raise InputError(
         "the interval for the mean is not usable",
@@ -58,6 +60,7 @@ class Request(Model):
     def _together(self) -> Self:
         """Refuses arguments that do not belong to the method, and missing ones."""
         clipped = self.method == CLIPPED
+        # Each argument with its value, whether it is allowed here, and where it is allowed.
         for name, value, allowed, where in (
             ("delta", self.delta or None, not clipped, SYMMETRIC),
             ("interval", self.interval, clipped, CLIPPED),

@@ -58,11 +58,14 @@ class Grid(Model):
         width = high - low
         if not 2.0 ** (TICK_BITS - MOST_EXPONENT) < width < 2.0**MOST_EXPONENT:
             raise _bad_interval()
-        exponent = math.frexp(width)[1] - TICK_BITS
-        ends = math.ldexp(low, -exponent), math.ldexp(high, -exponent)
-        if max(map(abs, ends)) > _MOST_EDGE - 1:
+        _, width_exponent = math.frexp(width)
+        exponent = width_exponent - TICK_BITS
+        low_in_ticks = math.ldexp(low, -exponent)
+        high_in_ticks = math.ldexp(high, -exponent)
+        # One tick less than the largest edge, as ends are rounded outwards.
+        if max(abs(low_in_ticks), abs(high_in_ticks)) > _MOST_EDGE - 1:
             raise _bad_interval()
-        return cls(exponent=exponent, low=math.floor(ends[0]), high=math.ceil(ends[1]))
+        return cls(exponent=exponent, low=math.floor(low_in_ticks), high=math.ceil(high_in_ticks))
 
     @property
     def ticks(self) -> int:
@@ -143,8 +146,9 @@ class SumAboutCentre:
             )
         price = self.parts * ((2 * self.reach - 1) * self.weights.largest + squares.step)
         free = price << self.noise.bits <= self.noise.per_unit * squares.step << squares.bits
-        heavy = int(self.weights.squares * self.weights.total**2)
-        if not free or -(-heavy * self.reach**2 // squares.step) > 2**CAPACITY:
+        squared_weights = int(self.weights.squares * self.weights.total**2)
+        largest_steps = -(-squared_weights * self.reach**2 // squares.step)
+        if not free or largest_steps > 2**CAPACITY:
             raise unfit()
 
     def fit(self) -> NoisySquares:
@@ -164,13 +168,15 @@ class SumAboutCentre:
         self, ticks: Ints, squares: NoisySquares | None, source: Noise, draw: int
     ) -> tuple[list[int], list[int] | list[None]]:
         """Returns noisy sums and noisy squares in steps, one for each row of private ticks."""
-        number = self.weights.number
-        steps = self.noise.add((ticks @ number).tolist(), source, draw)
+        weight = self.weights.number
+        steps = self.noise.add((ticks @ weight).tolist(), source, draw)
         if squares is None:
             return steps, [None] * len(ticks)
+        # Whole numbers of Python, as sums of squares may not fit 64 bits.
         y = (ticks * self.parts - int(self.off / self.tick * self.parts)).astype(object)
-        sums = [-(-x // squares.step) for x in (y**2 @ number.astype(object) ** 2).tolist()]
-        return steps, source.add_laplace(sums, squares.bits, _SQUARES)
+        sums: list[int] = (y**2 @ weight.astype(object) ** 2).tolist()
+        rounded_up = [-(-each // squares.step) for each in sums]
+        return steps, source.add_laplace(rounded_up, squares.bits, _SQUARES)
 
     @property
     def moved(self) -> int:
@@ -210,10 +216,12 @@ class SumAboutCentre:
         self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0
     ) -> float:
         """Returns half a normal interval without bias, for a variance and a mean in units of b1."""
+        # Q, which is 1 divided by the number of users if they are equal.
         share = self.weights.squares
-        part = float(share / (1 - share))
         degrees = float(1 / share - 1)
+        # The scales of the noise that squares and the squared mean bring into the variance.
         of_squares = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
+        part = float(share / (1 - share))
         # The noise of the squared mean (m + Z)^2 is 2 m Z + Z^2. For Z of scale 1, Z^2 has a
         # standard deviation of sqrt(20); a scale is a standard deviation divided by sqrt(2).
         variance_noise = math.hypot(of_squares, 2 * part * mean, math.sqrt(10) * part)

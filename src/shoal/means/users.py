@@ -41,9 +41,10 @@ class UserValues:
         who = user_codes(users, len(numbers))
         count = np.bincount(who).astype(np.int64)
 
-        def sums(each: Floats) -> Floats:
-            order = np.lexsort((each, np.abs(each), who))
-            return np.add.reduceat(each[order], np.cumsum(count) - count)
+        def sums(values: Floats) -> Floats:
+            """Returns the sum of each user's values, which are added up by rising size."""
+            order = np.lexsort((values, np.abs(values), who))
+            return np.add.reduceat(values[order], np.cumsum(count) - count)
 
         # The mean is the same to the last bit in any order of records, and mirrored values have the
         # mirrored mean.
@@ -103,14 +104,13 @@ def counts_of(counts: object) -> Ints:
     if isinstance(counts, Integral) and not isinstance(counts, bool):
         users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
         return np.ones(users, dtype=np.int64)
-    found = array(counts)
-    if (
-        found is None
-        or (found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu")
-        or (found.min() < 1 or found.max() > MOST_WEIGHT)
-    ):
-        raise InputError(
-            "the counts are not usable",
-            "give the number of users, such as 1000, or the number of records of each user, from 1",
-        )
-    return np.sort(found.astype(np.int64))
+    given = array(counts)
+    refused = InputError(
+        "the counts are not usable",
+        "give the number of users, such as 1000, or the number of records of each user, from 1",
+    )
+    if given is None or given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        raise refused
+    if given.min() < 1 or given.max() > MOST_WEIGHT:
+        raise refused
+    return np.sort(given.astype(np.int64))

@@ -77,7 +77,7 @@ class Problem:
     def heaviest(self) -> Ints:
         """A user with the largest sensitivity, for each cell."""
         is_largest = np.flatnonzero(self.sensitivity == self.largest[self.cell])
-        first = np.unique(self.cell[is_largest], return_index=True)[1]
+        _, first = np.unique(self.cell[is_largest], return_index=True)
         return self.user[is_largest[first]]
 
     @cached_property
@@ -134,12 +134,14 @@ def given_up(problem: Problem, most: float) -> Ints:
     out: list[int] = []
     while len(out) < problem.n_cells and loss.max() >= most:
         user = int(loss.argmax())
-        entries = slice(rows.indptr[user], rows.indptr[user + 1])
-        weight = np.where(np.isin(rows.indices[entries], out), 0, rows.data[entries])
-        cell = int(rows.indices[entries][weight.argmax()])
+        # The user's cells, and its sensitivity in those that are left.
+        of_user = slice(rows.indptr[user], rows.indptr[user + 1])
+        cells = rows.indices[of_user]
+        sensitivity = np.where(np.isin(cells, out), 0, rows.data[of_user])
+        cell = int(cells[sensitivity.argmax()])
         out.append(cell)
-        inside = slice(columns.indptr[cell], columns.indptr[cell + 1])
-        loss[columns.indices[inside]] -= columns.data[inside]
+        of_cell = slice(columns.indptr[cell], columns.indptr[cell + 1])
+        loss[columns.indices[of_cell]] -= columns.data[of_cell]
     return np.array(out, dtype=np.int64)
 
 
@@ -153,8 +155,10 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
     if problem.most_cells == 1:
         return _disjoint(problem)
     dual = np.zeros(problem.n_users)
+    # The users who may have a dual variable above 0.
     users = np.arange(problem.n_users)
     if len(problem.user) > _MANY:
+        # With equal dual variables these are the inverse noise scales, but for a factor.
         equal = problem.weight / problem.by_cell.sum(axis=1)
         users = np.union1d(problem.heaviest, _most_loss(problem, equal))
     while True:
@@ -166,8 +170,11 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
         if len(joined) == len(users) or math.log(largest_loss) <= gap:
             break
         users = joined
+    # Single precision is enough for a proof.
     kept = np.where(dual > _NEGLIGIBLE * dual.sum(), dual, 0.0).astype(np.float32)
-    return Allocation(largest_loss / inverse_scale, _cover(problem, kept.astype(np.float64), dual))
+    duals = _cover(problem, kept.astype(np.float64), dual)
+    # Scales that are larger by this factor have a loss of 1.
+    return Allocation(largest_loss / inverse_scale, duals)
 
 
 def _most_loss(problem: Problem, inverse_scale: Floats) -> Ints:
@@ -186,6 +193,7 @@ def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
     rows = problem.by_user
     columns = problem.by_cell
     total = float(weight.sum())
+    # Dual variables always add up to the weights of the cells.
     dual = np.full(problem.n_users, total / problem.n_users)
     if known.any():
         dual = np.maximum(known, _START * dual)
@@ -197,12 +205,14 @@ def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
         if math.log(float(loss.max())) <= gap:
             break
         if step >= _FAST_STEPS:
+            # These steps are sure to converge, and they keep the sum.
             dual = dual * loss
             continue
         log_loss = np.log(np.maximum(loss, _LEAST))
         longer = np.minimum(pace * _FASTER, _FASTEST)
         shorter = np.maximum(pace * _SLOWER, 1.0)
-        pace = np.where(log_loss * last_log_loss > 0, longer, shorter)
+        same_side_of_1 = log_loss * last_log_loss > 0
+        pace = np.where(same_side_of_1, longer, shorter)
         last_log_loss = log_loss
         # A dual variable that underflows to 0 would stay 0.
         dual = np.maximum(dual * np.exp(np.clip(pace * log_loss, -1.0, 1.0)), _LEAST * total)
@@ -212,10 +222,12 @@ def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
 
 def _disjoint(problem: Problem) -> Allocation:
     """Returns the best allocation where nobody is in two cells: the heaviest user decides each."""
+    # By cell, the largest sensitivity first.
     order = np.lexsort((-problem.sensitivity, problem.cell))
     first = np.searchsorted(problem.cell[order], np.arange(problem.n_cells))
+    heaviest = problem.user[order[first]]
     duals = np.zeros(problem.n_users)
-    duals[problem.user[order[first]]] = problem.weight
+    duals[heaviest] = problem.weight
     return Allocation(problem.largest, duals)
 
 
@@ -236,9 +248,14 @@ def balanced_gap(problem: Problem, noise_scale: Floats, duals: Floats, epsilon: 
     """
     weight = problem.weight
     total = float(problem.weight.sum())
-    priced = problem.by_cell @ duals
-    if (priced <= 0).any():
+    # What the users of each cell pay for a unit of 1/b.
+    price = problem.by_cell @ duals
+    if (price <= 0).any():
         return math.inf
-    best = weight @ np.log(weight / priced)
-    slack = total * math.log(epsilon * float(duals.sum()) / total)
-    return max(0.0, float(best + weight @ np.log(noise_scale) + slack) / total)
+    # At these prices the best 1/b of a cell is its weight divided by its price, but for a factor
+    # that spends the whole loss.
+    log_inverse_scale = weight @ np.log(weight / price)
+    log_factor = total * math.log(epsilon * float(duals.sum()) / total)
+    fall = float(log_inverse_scale + weight @ np.log(noise_scale) + log_factor) / total
+    # Rounding may bring a gap of 0 below it.
+    return max(0.0, fall)

@@ -47,12 +47,11 @@ class Moment:
     size: float
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("order", _LEAST_ORDER, _MOST_ORDER),
-            ("size", _SMALLEST, _LARGEST),
-        ):
-            found = checks.number(getattr(self, name), f"a moment's {name}", least=low, most=high)
-            object.__setattr__(self, name, found)
+        limits = {"order": (_LEAST_ORDER, _MOST_ORDER), "size": (_SMALLEST, _LARGEST)}
+        for name, (low, high) in limits.items():
+            given = getattr(self, name)
+            number = checks.number(given, f"a moment's {name}", least=low, most=high)
+            object.__setattr__(self, name, number)
 
 
 Moments = tuple[Moment, ...]
@@ -60,14 +59,14 @@ Moments = tuple[Moment, ...]
 
 def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
     """Returns one or several bounds as a tuple."""
-    found = (moment,) if isinstance(moment, Moment) else moment
-    if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
+    moments = (moment,) if isinstance(moment, Moment) else moment
+    if not isinstance(moments, tuple | list) or not all(isinstance(m, Moment) for m in moments):
         raise InputError(
             f"moment is a {type(moment).__name__}", "give a Moment, for example Moment(2, 1.5)"
         )
-    if not 0 < len(found) <= _MOST_PAIRS:
-        raise InputError(f"there are {len(found)} moments", f"give 1 to {_MOST_PAIRS}")
-    return tuple(found)
+    if not 0 < len(moments) <= _MOST_PAIRS:
+        raise InputError(f"there are {len(moments)} moments", f"give 1 to {_MOST_PAIRS}")
+    return tuple(moments)
 
 
 def deviation(moments: Moments) -> float:
@@ -124,11 +123,12 @@ def margin(moments: Moments, bias: float) -> float:
         return short
     step = 2.0**-40
     while one_sided(moments, enough) > bias:
-        # Rounding takes a step or two; longer ones end wherever the bound does.
+        # Rounding may take a step or two. Steps grow, so that the loop always ends.
         enough = enough * (1 + step)
         step = 2 * step
     while True:
         middle = (short + enough) / 2
+        # Between these two there is no other floating-point number.
         if not short < middle < enough:
             return enough
         if one_sided(moments, middle) <= bias:
@@ -151,16 +151,17 @@ def least(objective: Callable[[float], float], low: float, high: float) -> float
     """Returns where a function is least between positive ends, by a grid and golden section."""
     steps = 64
     ratio = math.pow(high / low, 1 / steps)
-    at = min(range(steps + 1), key=lambda i: objective(low * ratio**i))
-    left = low * ratio ** max(at - 1, 0)
-    right = low * ratio ** min(at + 1, steps)
+    best = min(range(steps + 1), key=lambda i: objective(low * ratio**i))
+    # The least value is between the neighbours of the best place of the grid.
+    left = low * ratio ** max(best - 1, 0)
+    right = low * ratio ** min(best + 1, steps)
     for _ in range(60):
-        one = right - _GOLDEN * (right - left)
-        two = left + _GOLDEN * (right - left)
-        if objective(one) <= objective(two):
-            right = two
+        inner_left = right - _GOLDEN * (right - left)
+        inner_right = left + _GOLDEN * (right - left)
+        if objective(inner_left) <= objective(inner_right):
+            right = inner_right
         else:
-            left = one
+            left = inner_left
     return (left + right) / 2
 
 
@@ -179,6 +180,7 @@ def _excess_square(moment: Moment, margin: float) -> float:
     size = moment.size
     if margin <= size * (1 - 2 / p):
         return math.pow(size - margin, 2)
+    # At p = 2 the logarithm below is of 0.
     if p == _LEAST_ORDER:
         return size * size
     log_kappa = 2 * math.log(2 / p) + (p - 2) * math.log1p(-2 / p)

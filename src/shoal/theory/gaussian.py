@@ -61,6 +61,7 @@ def rho_of(epsilon: float, delta: float) -> float:
     """Returns the largest zCDP loss of (epsilon, delta)-private Gaussian noise, downwards."""
     checks.number(epsilon, "epsilon", above=0, most=_LARGEST_EPSILON)
     check_delta(delta)
+    # The search starts at the looser conversion, as in `epsilon_of`, solved for rho.
     root = math.sqrt(-math.log(delta))
     good = (epsilon / (math.sqrt(epsilon + root * root) + root)) ** 2
     while _delta(epsilon, good) > delta:
@@ -160,9 +161,11 @@ def _delta(epsilon: float, rho: float) -> float:
     move = math.sqrt(2 * rho)
     near = (epsilon - rho) / move
     far = (epsilon + rho) / move
-    # phi(near) = e^epsilon phi(far). So delta = phi(near) (M(near) - M(far)) with Mills ratios M.
+    # phi(near) = e^epsilon phi(far). So delta = phi(near) (M(near) - M(far)) with Mills ratios M,
+    # and phi(near) M(near) = Phi(-near).
     density = math.exp(-near * near / 2) / _ROOT
     if move <= 1:
+        # The ratios are so close that their difference is computed as one integral.
         exact = density * _mills_difference(near, move)
     else:
         mills = math.sqrt(math.pi / 2) * float(special.erfcx(far / math.sqrt(2)))
@@ -219,7 +222,7 @@ def check_delta(delta: float) -> None:
 
 
 def _left(delta: float, rho: float, numbers: int, bits: int) -> float:
-    """Returns the part of delta that the lattice correction leaves; refuses one too small."""
+    """Returns the part of delta that the lattice correction leaves; refuses too small a part."""
     check_delta(delta)
     # The margin also covers a delta that was rounded to a float.
     left = delta * (1 - _OUTWARD) - lattice_correction(rho, numbers, bits)

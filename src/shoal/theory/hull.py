@@ -47,10 +47,13 @@ def tail(size: float, cells: int) -> float:
     """
     if size <= 0:
         return 1.0
-    inner = float(gammaincc(cells - 1, size)) if cells > 1 else 0.0
     first = float(gammaincc(cells + 1, size))
     second = 2 * size / (cells + 1) * float(gammaincc(cells, size))
-    third = size**2 / (cells * (cells + 1)) * inner
+    # Q(0, x) is 0.
+    third = 0.0
+    if cells > 1:
+        third = size**2 / (cells * (cells + 1)) * float(gammaincc(cells - 1, size))
+    # Far in the tail, rounding may bring the sum below 0.
     return max(first - second + third, 0.0)
 
 

@@ -38,16 +38,17 @@ def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
     Columns are taken in their order while their levels are at most 400 in all or, with more than
     250 cells, at most sqrt(4e7/cells).
     """
+    # A single column says no more than the cells themselves.
     if len(labels) < _FEWEST:
         return []
-    found = []
-    left = min(_MOST_LEVELS, int((_MOST_WORK / len(labels[0])) ** 0.5))
-    for each in labels:
-        levels = int(each.max()) + 1
-        if _FEWEST <= levels < len(each) / _CELLS_A_LEVEL and levels <= left:
-            found.append(each)
-            left -= levels
-    return found
+    useful = []
+    levels_left = min(_MOST_LEVELS, int((_MOST_WORK / len(labels[0])) ** 0.5))
+    for column in labels:
+        levels = int(column.max()) + 1
+        if _FEWEST <= levels < len(column) / _CELLS_A_LEVEL and levels <= levels_left:
+            useful.append(column)
+            levels_left -= levels
+    return useful
 
 
 def fitted_without(
@@ -73,12 +74,13 @@ def predicted(
 
     The code -1 stands for a label that no cell with an estimate has: its effect is 0.
     """
-    found = _fitted(estimate, variance, labels, prior)
-    common_mean = float(found.effect[0])
-    result = np.full(len(others[0]), common_mean)
-    for start, label in zip(found.starts.tolist(), others, strict=True):
-        result += np.where(label < 0, 0.0, found.effect[start + np.maximum(label, 0)])
-    return result
+    fitted = _fitted(estimate, variance, labels, prior)
+    common_mean = float(fitted.effect[0])
+    prediction = np.full(len(others[0]), common_mean)
+    for start, label in zip(fitted.starts.tolist(), others, strict=True):
+        effect = fitted.effect[start + np.maximum(label, 0)]
+        prediction += np.where(label < 0, 0.0, effect)
+    return prediction
 
 
 class _Fitted(NamedTuple):
@@ -111,10 +113,13 @@ class _Design(NamedTuple):
 
 def _design(labels: Sequence[Ints]) -> _Design:
     """Returns the design of columns of labels, with a common mean as the first column."""
+    # The common mean has the position 0; the effects of the columns follow one after another.
     borders = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
     common = np.zeros(len(labels[0]), dtype=np.int64)
     place = np.stack([common, *map(np.add, borders, labels)])
-    return _Design(place, place[:, None] * int(borders[-1]) + place, borders)
+    # Entries of the Gram matrix are numbered row by row; shape (columns, columns, cells).
+    pair = place[:, None] * int(borders[-1]) + place
+    return _Design(place, pair, borders)
 
 
 def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
@@ -122,22 +127,24 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: f
     design = _design(labels)
     least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
     spread = max(float(np.var(estimate) - variance.mean()), float(variance.min()) * 1e-3, least)
-    residual = spread / 2
-    effects = np.full(len(labels), spread / 2)
+    # The variance of residuals, and that of the effects of each column; halves to begin with.
+    residual_variance = spread / 2
+    effect_variances = np.full(len(labels), spread / 2)
     for _ in range(_ROUNDS):
-        fit, leverage, uncertain, effect = _fit(
-            design, estimate, 1 / (residual + variance), effects, prior
-        )
+        total_variance = residual_variance + variance
+        fit = _fit(design, estimate, 1 / total_variance, effect_variances, prior)
+        # Each variance becomes the mean of the squares that are expected after this fit.
         for at, (start, stop) in enumerate(pairwise(design.borders.tolist())):
-            squares = effect[start:stop] ** 2 + uncertain[start:stop]
-            effects[at] = max(float(squares.mean()), least)
-        share = residual / (residual + variance)
-        around = (estimate - fit) ** 2 + leverage * (residual + variance)
-        residual = max(float((share**2 * around + share * variance).mean()), least)
-    fit, leverage, _, effect = _fit(design, estimate, 1 / (residual + variance), effects, prior)
-    leverage = np.minimum(leverage, _MOST_LEVERAGE)
-    without = (fit - leverage * estimate) / (1 - leverage)
-    return _Fitted(effect, design.borders[:-1], without)
+            squares = fit.effect[start:stop] ** 2 + fit.uncertain[start:stop]
+            effect_variances[at] = max(float(squares.mean()), least)
+        share = residual_variance / total_variance
+        around = (estimate - fit.value) ** 2 + fit.leverage * total_variance
+        residual_squares = share**2 * around + share * variance
+        residual_variance = max(float(residual_squares.mean()), least)
+    fit = _fit(design, estimate, 1 / (residual_variance + variance), effect_variances, prior)
+    leverage = np.minimum(fit.leverage, _MOST_LEVERAGE)
+    without = (fit.value - leverage * estimate) / (1 - leverage)
+    return _Fitted(fit.effect, design.borders[:-1], without)
 
 
 class _Fit(NamedTuple):
@@ -149,27 +156,34 @@ class _Fit(NamedTuple):
     effect: Floats
 
 
-def _fit(design: _Design, estimate: Floats, weight: Floats, effects: Floats, prior: float) -> _Fit:
-    """Returns the fit for given weights of cells; `effects` are the variances of the effects."""
+def _fit(
+    design: _Design, estimate: Floats, weight: Floats, effect_variances: Floats, prior: float
+) -> _Fit:
+    """Returns the fit for given weights of cells and a variance of the effects of each column."""
     place = design.place
     pair = design.pair
     size = design.size
     weights = np.broadcast_to(weight, pair.shape)
     entries = np.bincount(pair.ravel(), weights.ravel(), minlength=size**2)
     gram = entries.reshape(size, size).astype(np.float64)
-    gram[np.diag_indices(size)] += np.repeat([prior, *1 / effects], np.diff([0, *design.borders]))
+    # The precision that the common mean and each effect have before any estimate.
+    effects_of_columns = np.diff([0, *design.borders])
+    gram[np.diag_indices(size)] += np.repeat([prior, *1 / effect_variances], effects_of_columns)
     inverse = _inverse(gram)
     weighed = np.broadcast_to(weight * estimate, place.shape)
     effect = inverse @ np.bincount(place.ravel(), weighed.ravel(), minlength=size)
     leverage = inverse.ravel()[pair].sum(axis=(0, 1)) * weight
-    return _Fit(effect[place].sum(axis=0), leverage, np.diag(inverse), effect)
+    value = effect[place].sum(axis=0)
+    return _Fit(value, leverage, np.diag(inverse), effect)
 
 
 def _inverse(gram: Floats) -> Floats:
     """Returns the inverse, or the pseudoinverse where rounding hides that one exists."""
+    # With ones on its diagonal the matrix is inverted more precisely.
     root = 1 / np.sqrt(np.diag(gram))
     factor, failed = lapack.dpotrf(gram * root * root[:, None], lower=1)
     if failed:
         return np.asarray(np.linalg.pinv(gram, hermitian=True))
-    inverse, _ = lapack.dpotri(factor, lower=1)
-    return np.asarray((inverse + np.tril(inverse, -1).T) * root * root[:, None])
+    # LAPACK returns the lower half of the inverse.
+    lower, _ = lapack.dpotri(factor, lower=1)
+    return np.asarray((lower + np.tril(lower, -1).T) * root * root[:, None])

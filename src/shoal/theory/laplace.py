@@ -39,6 +39,7 @@ def clamped_error(
     inside = np.clip(truth, low, high)
 
     def integral(z: Floats) -> Floats:
+        """Returns G(z), the integral of the distribution function of Z."""
         return np.maximum(z, 0) + scale / 2 * np.exp(-np.abs(z) / scale)
 
     within = (

@@ -43,19 +43,17 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
     start = np.cumsum(size) - size
     loss = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (n_cells,))
     if not (loss > 0).all():
+        # Without a loss nothing is better than guessing.
         return np.full(n_cells, 0.5)
     # One unit of the last place downwards keeps ceil(2/epsilon) from rising above the exact one.
     rank = np.ceil(2 / loss * (1 - 2.0**-52))
     threshold = np.zeros(n_cells)
     enough = size >= rank
     threshold[enough] = sorted_counts[start[enough] + rank[enough].astype(np.int64) - 1]
-    cut = np.bincount(
-        sorted_cell,
-        np.maximum(0.0, (sorted_counts - threshold[sorted_cell]) / 2),
-        minlength=n_cells,
-    )
+    half_beyond = np.maximum(0.0, (sorted_counts - threshold[sorted_cell]) / 2)
+    bias = np.bincount(sorted_cell, half_beyond, minlength=n_cells)
     total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
-    return (cut + threshold / loss) / total
+    return (bias + threshold / loss) / total
 
 
 def least_variance_error(
@@ -70,12 +68,14 @@ def least_variance_error(
     largest = np.minimum(error, 0.5)
     if epsilon <= 0:
         return largest
+    # The mass d with the bias 2 d (1 - d) = `largest`.
     missing = (1 - np.sqrt(np.maximum(1 - 2 * largest, 0.0))) / 2
     total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
-    heaviest = np.zeros(n_cells)
-    np.maximum.at(heaviest, cell, counts / total[cell])
+    largest_share = np.zeros(n_cells)
+    np.maximum.at(largest_share, cell, counts / total[cell])
     kept = 1 - missing
-    slope = variance.mass_slope(np.minimum(heaviest, kept), kept)
+    slope = variance.mass_slope(np.minimum(largest_share, kept), kept)
     chord = 2 * (1 - missing)
-    least = least_mean_error(cell, counts, n_cells, 2 * chord * epsilon / slope)
-    return np.asarray(np.minimum(largest, 2 * chord * least))
+    # A mean has the bias d/2 and the slope 1: so its error is scaled by 2 chord.
+    mean_error = least_mean_error(cell, counts, n_cells, 2 * chord * epsilon / slope)
+    return np.asarray(np.minimum(largest, 2 * chord * mean_error))

@@ -10,6 +10,7 @@ Proofs: docs/theory/means.md#the-trilemma.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,6 +85,7 @@ def triple_distance(epsilon: float, delta: float = 0.0) -> float:
     lack 2 delta; at delta = 0 it is attained.
     """
     e = math.exp(epsilon)
+    # Precise for a small epsilon, unlike e - 1.
     e_minus_1 = math.expm1(epsilon)
     change = 2
     if e <= change:
@@ -96,11 +98,11 @@ def most_chance(order: float) -> float:
 
     Up to this b the central moment of a three-point path is at most v^order b.
     """
-    tries = np.linspace(0, 0.5, 4097)
+    b = np.linspace(0, 0.5, 4097)
     # A large power overflows to infinity, and that b is then refused.
     with np.errstate(over="ignore"):
-        left = tries * order * ((1 + tries) ** (order - 2) + 1)
-    return float(tries[left <= _MOST_LEFT].max())
+        left_side = b * order * ((1 + b) ** (order - 2) + 1)
+    return float(b[left_side <= _MOST_LEFT].max())
 
 
 def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> Floats:
@@ -114,11 +116,12 @@ def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> F
     root = np.sqrt(n * chance)
     if epsilon > _MOST_EPSILON:
         return math.pi / 2 * root
-    steep = n * chance / 2 * np.sqrt(triple_distance(epsilon, delta) / (1 - chance))
-    turn = np.sqrt(np.maximum(1 - (root / np.maximum(steep, root)) ** 2, 0))
-    pure = 2 * (root * np.arcsin(turn) + steep * (1 - turn))
-    leak = 4 * math.sqrt(2) * n * np.sqrt(delta * chance)
-    return np.asarray(np.minimum(pure + leak, math.pi * root) / 2)
+    c = n * chance / 2 * np.sqrt(triple_distance(epsilon, delta) / (1 - chance))
+    # The integrand is c where |s| is above `turn`, at which both terms are equal, else the root.
+    turn = np.sqrt(np.maximum(1 - (root / np.maximum(c, root)) ** 2, 0))
+    integral = 2 * (root * np.arcsin(turn) + c * (1 - turn))
+    by_delta = 4 * math.sqrt(2) * n * np.sqrt(delta * chance)
+    return np.asarray(np.minimum(integral + by_delta, math.pi * root) / 2)
 
 
 def triple_range(order: float, width: float, chance: Floats) -> Floats:
@@ -138,19 +141,31 @@ def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
     and bias are 0, the first bound grows without limit as b falls: no such estimator exists.
     """
     coarse = np.geomspace(_least_chance(setting), 0.5, points)
-    promised, always = _at(setting, coarse, points)
-    tops = []
-    for values, column in ((promised, 0), (always, 1)):
-        best = int(values.argmax())
-        low, high = coarse[max(best - 1, 0)], coarse[min(best + 1, points - 1)]
-        finer = _at(setting, np.geomspace(low, high, points // 3), 5 * points)[column]
-        tops.append(max(float(values[best]), float(finer.max())))
+
+    def around(best: int) -> _Bounds:
+        """Returns the bounds between the neighbours of a point of the grid, more precisely."""
+        low = coarse[max(best - 1, 0)]
+        high = coarse[min(best + 1, points - 1)]
+        return _at(setting, np.geomspace(low, high, points // 3), 5 * points)
+
+    bounds = _at(setting, coarse, points)
+    promised = bounds.promised.max()
+    always = bounds.always.max()
+    promised = max(promised, around(int(bounds.promised.argmax())).promised.max())
+    always = max(always, around(int(bounds.always.argmax())).always.max())
     if setting.bias == setting.delta == 0:
-        tops[0] = math.inf
-    return PathBounds(promised=tops[0], always=tops[1])
+        promised = math.inf
+    return PathBounds(promised=float(promised), always=float(always))
 
 
-def _at(setting: Setting, chance: Floats, steps: int) -> tuple[Floats, Floats]:
+class _Bounds(NamedTuple):
+    """Both bounds of `PathBounds` for several paths."""
+
+    promised: Floats
+    always: Floats
+
+
+def _at(setting: Setting, chance: Floats, steps: int) -> _Bounds:
     """Returns both bounds of the paths that end at each probability."""
     n = setting.n
     epsilon = setting.epsilon
@@ -164,7 +179,7 @@ def _at(setting: Setting, chance: Floats, steps: int) -> tuple[Floats, Floats]:
         (three_range - setting.bias) / three_resistance,
     )
     always = np.maximum(two_range / (1 + two_resistance), three_range / (1 + three_resistance))
-    return np.maximum(promised, 0), always
+    return _Bounds(np.maximum(promised, 0), always)
 
 
 def _least_chance(setting: Setting) -> float:
@@ -172,13 +187,15 @@ def _least_chance(setting: Setting) -> float:
 
     There the bias exceeds the range, delta alone decides, or the resistance is far below 1.
     """
-    ends = [1e-3 / setting.n]
+    candidates = [1e-3, 1e-3 / setting.n]
     if 0 < setting.bias < math.inf:
-        ends.append(min(setting.bias, 1.0) ** (setting.order / (setting.order - 1)))
+        candidates.append(min(setting.bias, 1.0) ** (setting.order / (setting.order - 1)))
     elif setting.bias == 0 and setting.epsilon > 0 and setting.delta > 0:
-        ends.append(1e-6 * setting.delta * math.exp(-setting.epsilon))
-        ends.append(1e-6 * setting.delta / (4 * math.sinh(min(setting.epsilon, 600) / 2) ** 2))
-    return max(min(*ends, 1e-3), _TINY)
+        # The hyperbolic sine of a much larger epsilon overflows.
+        sinh = math.sinh(min(setting.epsilon, 600) / 2)
+        candidates.append(1e-6 * setting.delta * math.exp(-setting.epsilon))
+        candidates.append(1e-6 * setting.delta / (4 * sinh**2))
+    return max(min(candidates), _TINY)
 
 
 def normal_bound(setting: Setting) -> float:

@@ -112,10 +112,12 @@ class Setting:
         if loss + chance == 0:
             raise InputError("epsilon and delta are both 0", "give one of them above 0")
         # The promised bias is rounded upwards, as a larger one makes every bound weaker.
-        share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
-        share = share if share <= _MOST_SHARE else math.inf
-        loss = max(loss, _LEAST_EPSILON) if loss > 0 else loss
-        return cls(users, loss, chance, share, float(order), float(size), reach / size)
+        bias_in_sizes = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
+        if bias_in_sizes > _MOST_SHARE:
+            bias_in_sizes = math.inf
+        if loss > 0:
+            loss = max(loss, _LEAST_EPSILON)
+        return cls(users, loss, chance, bias_in_sizes, float(order), float(size), reach / size)
 
 
 def downwards(bound: float) -> float:
@@ -125,14 +127,18 @@ def downwards(bound: float) -> float:
 
 def _moment(moment: object) -> tuple[float, float]:
     """Returns order and size, from a pair or an object with these."""
-    found = moment if isinstance(moment, tuple) else ()
-    if not isinstance(moment, tuple):
+    pair: tuple[object, ...] = ()
+    if isinstance(moment, tuple):
+        pair = moment
+    else:
+        # An object without these, or that fails to give them, is no moment.
         with suppress(Exception):
-            found = (moment.order, moment.size)  # type: ignore[attr-defined]
-    if len(found) != _PAIR:
+            pair = (moment.order, moment.size)  # type: ignore[attr-defined]
+    if len(pair) != _PAIR:
         raise InputError(f"moment is {checks.shown(moment)}", "give for example moment=(2, 1.5)")
-    order = checks.number(found[0], "a moment's order", least=2, most=_MOST_ORDER, example=2)
-    return order, checks.number(found[1], "a moment's size", **_LENGTH)
+    given_order, given_size = pair
+    order = checks.number(given_order, "a moment's order", least=2, most=_MOST_ORDER, example=2)
+    return order, checks.number(given_size, "a moment's size", **_LENGTH)
 
 
 def _upwards(amount: Amount, name: str) -> float:

@@ -32,23 +32,27 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
     beyond = norms_l1(size, owner) > radius
     # The same statements run if no vector is beyond the ball, since it is private whether one is.
     to_move = np.flatnonzero(beyond[owner])
-    found = vector.copy()
+    projected = vector.copy()
+    # The entries of these vectors by owner, the largest first.
     order = to_move[np.lexsort((-size[to_move], owner[to_move]))]
-    whose = owner[order]
     falling = size[order]
-    first = np.flatnonzero(np.diff(whose, prepend=-1))
-    place = np.cumsum(np.diff(whose, prepend=-1) != 0) - 1
+    owner_changes = np.diff(owner[order], prepend=-1) != 0
+    # Where each vector begins, and the number of each entry's vector among those beyond the ball.
+    first = np.flatnonzero(owner_changes)
+    number = np.cumsum(owner_changes) - 1
     # Differences of this running sum are exact even where the sum itself wraps around.
     total = np.cumsum(falling)
-    so_far = total - (total - falling)[first][place]
-    rank = np.arange(len(order)) - first[place] + 1
-    least = np.maximum.reduceat(-((radius - so_far) // rank), first)
-    found[order] = np.sign(vector[order]) * np.maximum(falling - least[place], 0)
-    return found
+    # C_j and j of each entry; the floor of the negative is minus the ceiling.
+    sum_of_largest = total - (total - falling)[first][number]
+    rank = np.arange(len(order)) - first[number] + 1
+    t = np.maximum.reduceat(-((radius - sum_of_largest) // rank), first)
+    projected[order] = np.sign(vector[order]) * np.maximum(falling - t[number], 0)
+    return projected
 
 
 def norms_l1(size: Ints, owner: Ints) -> Ints:
     """Returns the exact sum of each owner's absolute values."""
+    # Sums in floating point do not wrap around: they show whether exact ones would.
     about = np.bincount(owner, size.astype(np.float64))
     if about.max(initial=0.0) > MOST_L1:
         raise OverflowError("the absolute values of a vector sum to more than 2^61")

@@ -66,10 +66,15 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
             f"epsilon is {float(epsilon):g}, delta {float(delta):g} and floor {float(floor):g}",
             "give an epsilon from 0, a delta from 0 to below 1, and a floor above 0",
         )
+
+    def costs(number: int) -> Fraction:
+        """Returns the loss if outcomes are replaced with probability number/2^bits."""
+        replaced = Fraction(number, 2**bits)
+        return response_epsilon(1 - replaced, replaced * floor, delta)
+
     number: int = math.ceil(2**bits * (1 - delta) / (1 + floor * _expm1_down(epsilon)))
-    while response_epsilon(
-        1 - Fraction(number, 2**bits), Fraction(number, 2**bits) * floor, delta
-    ) > max(epsilon, Fraction(0)):
+    # The loss is rounded upwards, so that the next number may be needed.
+    while costs(number) > epsilon:
         number += 1
     return number
 
@@ -86,8 +91,9 @@ def _check(keep: Fraction, least: Fraction, delta: Fraction) -> None:
 def _log1p_up(value: Fraction) -> Fraction:
     """Returns a number not below ln(1 + value)."""
     if value > Fraction(10) ** 300:
-        # ln(1 + a/b) <= ln 2 (bits of a - bits of b + 2) needs no floating-point number of a/b.
-        bits = (1 + value).numerator.bit_length() - (1 + value).denominator.bit_length() + 1
+        # ln(a/b) <= ln 2 (bits of a - bits of b + 1) needs no floating-point number of a/b.
+        ratio = 1 + value
+        bits = ratio.numerator.bit_length() - ratio.denominator.bit_length() + 1
         return Fraction(math.log(2)) * bits * (1 + _SAFETY)
     if value < _TINY:
         # ln(1 + x) <= x, and x is exact, while it might be too small for a floating-point number.

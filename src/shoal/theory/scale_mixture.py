@@ -72,18 +72,21 @@ def fit_mixture(
     With more than 5,000 cells only some are used.
     """
     residual = estimate - prediction
-    typical = max(float((residual**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
-    widest = min(_WIDEST * typical, width)
-    deviation = widest / 2.0 ** (np.arange(1, _NORMALS + 1) - 0.5)
-    density = log_density(residual[:, None], scale[:, None], deviation, normal=normal)
-    some = density[some_cells(len(estimate))]
+    # Residuals of 0 must not make all deviations 0.
+    root_mean_square = max(float((residual**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
+    z = min(_WIDEST * root_mean_square, width)
+    deviation = z / 2.0 ** (np.arange(1, _NORMALS + 1) - 0.5)
+    # One row for each cell, one column for each normal.
+    log_densities = log_density(residual[:, None], scale[:, None], deviation, normal=normal)
+    some = log_densities[some_cells(len(estimate))]
     probability = np.full(_NORMALS, 1 / _NORMALS)
     # Densities are divided by the largest of each cell, which becomes 1.
     relative = np.exp(some - some.max(axis=1, keepdims=True))
     for _ in range(_ROUNDS):
+        # How many cells each normal explains: the sum of its posterior probabilities.
         explained = probability * ((1 / (relative @ probability)) @ relative)
         probability = (explained + _PSEUDO) / (len(some) + _NORMALS * _PSEUDO)
-    joint = np.log(probability) + density
+    joint = np.log(probability) + log_densities
     likelihood = float(special.logsumexp(np.log(probability) + some, axis=1).sum())
     return Mixture(deviation, special.softmax(joint, axis=1), likelihood)
 
@@ -114,9 +117,10 @@ def posterior_quantile(
 ) -> Floats:
     """Returns the value that theta is below with the given posterior probability."""
     residual = estimate - prediction
+    # No quantile that is asked for is further from 0.
     reach = np.abs(residual) + 40 * np.minimum(scale, mixture.deviation.max())
-    make = _normal_posterior if normal else _posterior
-    posterior = make(residual[:, None], scale[:, None], mixture.deviation)
+    posterior_of = _normal_posterior if normal else _posterior
+    posterior = posterior_of(residual[:, None], scale[:, None], mixture.deviation)
     return prediction + _level(posterior, mixture.share, level, reach)
 
 
@@ -128,16 +132,19 @@ def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> 
     high = reach
     step = 2 * reach
     for _ in range(_MOST_STEPS):
+        # The probability below each cell's place and the density there: means over the normals.
         below, density = ((share * each).sum(axis=1) for each in posterior(place[:, None]))
         low = np.where(below < level, place, low)
         high = np.where(below < level, high, place)
         newton = place - (below - level) / density
-        fast = (low <= newton) & (newton <= high) & (np.abs(newton - place) <= step / 2)
-        following = np.where(fast, newton, (low + high) / 2)
+        # Newton's step is taken if it stays inside and is at most half as long as the last one.
+        within = (low <= newton) & (newton <= high)
+        use_newton = within & (np.abs(newton - place) <= step / 2)
+        next_place = np.where(use_newton, newton, (low + high) / 2)
         # A cell that is precise enough stays, whatever steps the others need.
-        following = np.where(step > _PRECISION * reach, following, place)
-        step = np.abs(following - place)
-        place = following
+        next_place = np.where(step > _PRECISION * reach, next_place, place)
+        step = np.abs(next_place - place)
+        place = next_place
         if not (step > _PRECISION * reach).any():
             break
     return place

@@ -37,15 +37,16 @@ def fit_prior(estimate: Floats, variance: Floats) -> Prior:
 
     w_g = 1/(s_g^2 + t^2), m = sum w y / sum w, t^2 = max(0, sum w^2 ((y - m)^2 - s^2)/sum w^2).
     """
+    # The square of t.
     spread = float(np.var(estimate))
     for _ in range(_ROUNDS):
         weight = 1 / (variance + spread)
         mean = float((weight * estimate).sum() / weight.sum())
         excess = weight**2 * ((estimate - mean) ** 2 - variance)
-        found = max(0.0, float(excess.sum() / (weight**2).sum()))
-        if abs(found - spread) <= _CLOSE * max(found, float(variance.min())):
+        new_spread = max(0.0, float(excess.sum() / (weight**2).sum()))
+        if abs(new_spread - spread) <= _CLOSE * max(new_spread, float(variance.min())):
             break
-        spread = found
+        spread = new_spread
     weight = 1 / (variance + spread)
     mean = float((weight * estimate).sum() / weight.sum())
     return Prior(mean, spread**0.5, float(weight.sum()) ** -0.5)

@@ -95,7 +95,9 @@ def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[
         return epsilon, delta
     deltas = (math.exp(epsilon_all) + 1) * (1 + inverse / 2) * blocks * delta
     delta_all = (added + deltas) * _OUTWARD
-    return (epsilon_all, delta_all) if delta_all < 1 else (epsilon, delta)
+    if delta_all >= 1:
+        return epsilon, delta
+    return epsilon_all, delta_all
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,8 @@ def _added(setting: Setting, blocks: int) -> list[float]:
     That is about epsilon/(n m^1.5) for m blocks.
     """
     smallest = least_added(blocks, setting.epsilon)
-    scale = setting.epsilon / (setting.n * blocks**1.5)
-    aims = [min(1.0, scale * part) for part in (1.0, 0.1, 0.01, 0.001)]
-    return sorted({max(aim, smallest) for aim in aims if max(aim, smallest) <= 1})
+    # With so few blocks every delta_1 that is allowed is above 1.
+    if smallest > 1:
+        return []
+    largest = setting.epsilon / (setting.n * blocks**1.5)
+    return sorted({max(min(1.0, largest * part), smallest) for part in (1.0, 0.1, 0.01, 0.001)})

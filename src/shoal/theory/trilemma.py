@@ -125,21 +125,25 @@ def trilemma(
         inf
     """
     setting = Setting.of(n, epsilon, delta, bias, moment, width)
-    found = paths.path_bounds(setting)
+    path = paths.path_bounds(setting)
     free = max(paths.normal_bound(setting), paths.coin_bound(setting), paths.bit_bound(setting))
     terms = [
-        Term(found.promised, "path bound with this bias (after Theorem 2.1.1)", _ALWAYS),
-        Term(found.always, "path bound whatever the bias", _ALWAYS),
+        Term(path.promised, "path bound with this bias (after Theorem 2.1.1)", _ALWAYS),
+        Term(path.always, "path bound whatever the bias", _ALWAYS),
         Term(free, _STATISTICS, _ALWAYS),
         _printed(setting),
-        *([_variance_form(setting)] if setting.order == _VARIANCE else []),
+    ]
+    if setting.order == _VARIANCE:
+        terms.append(_variance_form(setting))
+    terms.append(
         Term(
             paths.printed_bound(setting),
             "Proposition A.2.1 as printed",
             "the mean may be anywhere in [0, size]",
             setting.width >= 1,
-        ),
-    ]
+        )
+    )
+    # Terms are in sizes of the moment until here.
     scaled = [
         Term(downwards(term.rmse) * setting.size, term.source, term.condition, term.holds)
         for term in terms

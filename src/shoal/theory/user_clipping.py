@@ -70,16 +70,20 @@ def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
             f"epsilon is {epsilon:g}, for {users} users and {cells} cells", "give numbers above 0"
         )
     total_epsilon = epsilon * users
-    if total_epsilon < (60 if cells == 1 else 75):
+    enough = 60 if cells == 1 else 75
+    if total_epsilon < enough:
         return None
     rate = math.sqrt(0.3 / cells)
     centre = min(0.2, 40 / total_epsilon)
     radius = min(0.25, max(rate / (1 + rate), 25 / total_epsilon))
-    excess = min(0.06, max(0.03, 2 / cells)) if cells >= MEASURED else 0.0
+    excess = 0.0
+    if cells >= MEASURED:
+        excess = min(0.06, max(0.03, 2 / cells))
     if are_apart(users, members):
         # A few cells may have all the bias, so that it must be known better.
         excess *= 2
     noise = (1 - centre - radius - excess) * epsilon
+    # About one bin for every two users at a loss of 1, in powers of two.
     bins = 2 ** math.floor(math.log2(max(total_epsilon / 2, 1)))
     return Split(
         centre=centre,
