@@ -9,9 +9,10 @@ import pytest
 
 import shoal
 from shoal.errors import DataError
+from shoal.privacy.noise import Simulated
 from tests.data import kinds
 from tests.data.kinds import RULES
-from tests.support import methods
+from tests.support import methods, visits
 
 pytestmark = [
     pytest.mark.spark,
@@ -102,3 +103,19 @@ def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) ->
     shown = capfd.readouterr()
     assert "987654" not in shown.err + shown.out + str(caught.value)
     assert not logging.getLogger("SQLQueryContextLogger").disabled
+
+
+def test_private_counts_draw_the_same_integers(spark: Any, tmp_path: Path) -> None:
+    """Whatever the engine and its order of rows: all of the looks, the range and the answers."""
+    rows = visits.visits(800)
+    pq.write_table(rows, tmp_path / "visits.parquet")
+    frame = spark.read.parquet(str(tmp_path / "visits.parquet")).repartition(5, "minutes")
+    by = ["branch", "day"]
+    keys = {"branch": visits.BRANCHES, "day": range(1, 8)}
+    asked = ["users", "records", "sum", "mean", "median"]
+    drawn = []
+    for source in (rows, frame):
+        records = visits.records(source, by=by)
+        plan = shoal.plan(records, keys=keys, users=800, statistics=asked, epsilon=1)
+        drawn.append(plan.draw(records, Simulated(1)))
+    assert drawn[0] == drawn[1]
