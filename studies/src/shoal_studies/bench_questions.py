@@ -40,7 +40,7 @@ class Case(NamedTuple):
     arm: NDArray[np.int64]
     cluster: NDArray[np.int64]
     domain: Domain
-    spread: float
+    sd: float
 
     def assigned(self, random: np.random.Generator) -> Experiment:
         """Arms of as many units of each cluster, drawn anew."""
@@ -90,7 +90,7 @@ def cases() -> Iterator[Case]:
     yield Case("rare", rare, np.arange(20_000) % 2, alone, Domain.binary(), 0.1)
 
 
-def _real(name: str, module: str, columns: tuple[str, str, str], spread: float) -> Case:
+def _real(name: str, module: str, columns: tuple[str, str, str], sd: float) -> Case:
     """Units of the clusters that have both arms, whose values are known."""
     outcome, arm, cluster = columns
     frame = import_module(f"causaldata.{module}").load_pandas().data.dropna(subset=[*columns])
@@ -98,7 +98,7 @@ def _real(name: str, module: str, columns: tuple[str, str, str], spread: float) 
     home = np.unique(frame[cluster].astype(str), return_inverse=True)[1]
     values = frame[outcome].to_numpy(float)
     arms = frame[arm].to_numpy(np.int64)
-    return Case(name, values, arms, home, Domain.binary(), spread)
+    return Case(name, values, arms, home, Domain.binary(), sd)
 
 
 def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple
     for at in range(repetitions):
         study = case.assigned(random)
         began = time.perf_counter()
-        plan = study.ask().effect(weights=weights).plan(case.domain, epsilon, spread=case.spread)
+        plan = study.ask().effect(weights=weights).plan(case.domain, epsilon, sd=case.sd)
         predicted = plan.predicted[0].half_width
         taken = time.perf_counter() - began
         outcomes = case.outcomes[study.rows]
