@@ -150,7 +150,7 @@ class Manifest(envelope.Manifest):
 def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, Round]) -> Drawn:
     """Returns what was drawn; a LookupError if there are not as many numbers as were planned."""
     cells = request.keys.num_rows
-    heard = results["cells"]
+    noisy_cells = results["cells"]
     position = results["range"]
     sizes = {name: [*each] for name, each in results["sizes"].items()}
     answers = {name: [*each] for name, each in results["answers"].items()}
@@ -164,14 +164,14 @@ def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, 
         {name: len(each) for name, each in answers.items()} == many
         and {name: len(each) for name, each in sizes.items()}
         == {name: len(edges_of(name, cells)) for name in looked}
-        and (heard is not None) == ("cells" in rounds)
-        and (heard is None or len(heard) == cells)
+        and (noisy_cells is not None) == ("cells" in rounds)
+        and (noisy_cells is None or len(noisy_cells) == cells)
         and (position is not None) == ("range" in rounds)
         and (position is None or 0 <= position < ranges)
     )
     if not fits:
         raise LookupError
-    return Drawn(None if heard is None else [*heard], sizes, position, answers)
+    return Drawn(None if noisy_cells is None else [*noisy_cells], sizes, position, answers)
 
 
 def _tuples(lists: Mapping[str, list[int]]) -> dict[str, Whole]:

@@ -91,12 +91,12 @@ def draw(request: Request, rounds: Mapping[str, Round], records: Records, noise:
     """
     cells = request.keys
     found = members(records, cells, periods=request.periods)
-    heard = None
+    noisy_cells = None
     if "cells" in rounds:
         of_cells = rounds["cells"]
         spread = _weigh(found, _amounts(request, found, "records"), of_cells.whole, 0.0)
-        heard = noise.add_laplace(_by_cell(found, spread), of_cells.bits, _CELLS)
-    in_users = None if heard is None else np.array(heard) / rounds["cells"].whole
+        noisy_cells = noise.add_laplace(_by_cell(found, spread), of_cells.bits, _CELLS)
+    in_users = None if noisy_cells is None else np.array(noisy_cells) / rounds["cells"].whole
     first = look_of(request, rounds, in_users, {})
     seen = _sizes(request, rounds, found, first, noise)
     look = look_of(request, rounds, in_users, _in_users(rounds, seen))
@@ -105,7 +105,7 @@ def draw(request: Request, rounds: Mapping[str, Round], records: Records, noise:
         scores = _scores(request, rounds, found, look)
         chosen = noise.select(scores, 2.0 ** rounds["range"].bits, _RANGE)
     answers = _answers(request, rounds, records, found, look, chosen, noise)
-    return Drawn(heard, seen, chosen, answers)
+    return Drawn(noisy_cells, seen, chosen, answers)
 
 
 def _amounts(request: Request, found: Members, block: str) -> Floats:

@@ -83,14 +83,14 @@ class Estimates:
     def look(self) -> Look:
         """Caps and priorities, which follow from the looks."""
         drawn = self.drawn
-        heard = None
+        noisy_cells = None
         if drawn.cells is not None:
-            heard = np.array(drawn.cells) / self.rounds["cells"].whole
+            noisy_cells = np.array(drawn.cells) / self.rounds["cells"].whole
         seen = {
             name: np.array(each) / self.rounds["sizes"].blocks[name]
             for name, each in drawn.sizes.items()
         }
-        return look_of(self.request, self.rounds, heard, seen)
+        return look_of(self.request, self.rounds, noisy_cells, seen)
 
     def _in_users(self, block: str) -> Floats:
         """Answers of a block in users."""

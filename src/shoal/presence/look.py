@@ -72,18 +72,18 @@ def edges_of(block: str, cells: int) -> Floats:
     return np.asarray(2.0 ** np.arange(first, last + 0.5, 0.5))
 
 
-def priorities(heard: Floats | None, scale: float, cells: int) -> Floats:
+def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
     """Returns the priority of each cell: the fewer users it has, the more each of them counts.
 
-    It is one over the weight that was heard of a cell, but not below 1.5 noise scales, and 1 for
-    the average user.
+    It is one divided by the cell's noisy weight, of at least 1.5 noise scales, and scaled so that
+    the average user has 1. Without weights all cells are alike.
     """
-    if heard is None:
+    if weights is None:
         return np.ones(cells)
-    found = 1 / np.maximum(heard, _LEAST * scale)
-    users = np.maximum(heard, 0.0)
-    mean = float(users @ found) / max(float(users.sum()), 1e-300)
-    return found / mean if mean > 0 else np.ones(cells)
+    priority = 1 / np.maximum(weights, _LEAST * scale)
+    users = np.maximum(weights, 0.0)
+    average = float(users @ priority) / max(float(users.sum()), 1e-300)
+    return priority / average if average > 0 else np.ones(cells)
 
 
 def cap_of(seen: Floats, scale: float, edges: Floats, cells: int, noise: float, lost: float) -> Cap:
@@ -103,23 +103,28 @@ def cap_of(seen: Floats, scale: float, edges: Floats, cells: int, noise: float, 
     if not is_clear or seen[low : high + 1].sum() < _SEEN * seen.sum():
         return Cap(float(edges[0]), moved=_UNKNOWN, known=False)
     place = np.arange(len(seen))
-    # The bulk of users, and whatever stands out by itself: a second kind far from the first.
-    bulk = (place >= low) & (place <= high)
+    is_bulk = (place >= low) & (place <= high)
     users = np.maximum(seen, 0.0)
-    many = np.where(bulk | (seen > _CERTAIN * scale), users, 0.0)
-    sizes = np.maximum(edges / 2**0.25, edges[0])
-    whole = float(many @ sizes)
-    # Of each cap what users of all sizes have together under it.
-    capped = np.minimum(sizes, edges[:, None]) @ many
-    at = int(np.argmin(cells * edges * noise + lost * (whole - capped)))
-    size = float(edges[at])
+    # The bulk of users, and whatever stands out by itself: a second kind far from the first.
+    certain = np.where(is_bulk | (seen > _CERTAIN * scale), users, 0.0)
+    middles = np.maximum(edges / 2**0.25, edges[0])
+    total = float(certain @ middles)
+    # What users of all sizes have together under each cap.
+    under_cap = np.minimum(middles, edges[:, None]) @ certain
+    best = int(np.argmin(cells * edges * noise + lost * (total - under_cap)))
+    size = float(edges[best])
+    kept = float(under_cap[best])
     # What may be noise decides no cap, but how far a total can be trusted.
-    possible = np.where(bulk | (seen > STANDS_OUT * scale), users, 0.0) * sizes
-    own = possible / possible.sum()
-    cut = possible * np.minimum(size / sizes, 1.0)
-    moved = float(np.maximum(own - cut / cut.sum(), 0.0).sum()) + _HIDDEN * scale * size / whole
-    up = min(whole / float(capped[at]), _MOST_UP)
-    return Cap(size, up, min(moved, _UNKNOWN), float(capped[at]) / size)
+    possible = np.where(is_bulk | (seen > STANDS_OUT * scale), users, 0.0)
+    moved = _moved(possible * middles, np.minimum(size / middles, 1.0))
+    moved += _HIDDEN * scale * size / total
+    return Cap(size, min(total / kept, _MOST_UP), min(moved, _UNKNOWN), kept / size)
+
+
+def _moved(amounts: Floats, kept: Floats) -> float:
+    """Returns the part of all amounts that moves to other sizes if of each a part is kept."""
+    after = amounts * kept
+    return float(np.maximum(amounts / amounts.sum() - after / after.sum(), 0.0).sum())
 
 
 def _bulk(seen: Floats, top: int, scale: float) -> tuple[int, int]:
@@ -136,7 +141,7 @@ def _bulk(seen: Floats, top: int, scale: float) -> tuple[int, int]:
 def look_of(
     request: Request,
     rounds: Mapping[str, Round],
-    heard: Floats | None,
+    weights: Floats | None,
     seen: Mapping[str, Floats],
 ) -> Look:
     """Returns what follows from the noisy numbers of both looks, in users."""
@@ -144,8 +149,8 @@ def look_of(
     answers = rounds["answers"]
     scale = rounds["cells"].scale("cells") if "cells" in rounds else 0.0
     users = float(request.users)
-    if heard is not None:
-        users = max(float(heard.sum()), 1.0)
+    if weights is not None:
+        users = max(float(weights.sum()), 1.0)
     caps = {}
     for block in answers.blocks:
         if block == "tails":
@@ -159,7 +164,7 @@ def look_of(
         if block == "users" and _without_cap(found, cells):
             found = Cap(float(cells), hull=True)
         caps[block] = found
-    return Look(priorities(heard, scale, cells), users, caps)
+    return Look(priorities(weights, scale, cells), users, caps)
 
 
 def _given(request: Request, block: str) -> Cap:
