@@ -280,8 +280,8 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
         rise = numbers.values.capped
         done = "raised" if rise > 0 else "lowered"
         yield (
-            f"Means are {done} by {abs(rise):.3g}: users whom the cap takes records from have other "
-            "values, and intervals allow for twice as much."
+            f"Means are {done} by {abs(rise):.3g}: users whom the cap takes records from have "
+            "other values, and intervals allow for twice as much."
         )
     if "users" in numbers.totals and numbers.cells > 1:
         yield f"Users of cells do not add up to all users: one {user} may be in several cells."
