@@ -8,7 +8,7 @@ from shoal.cli.output import check_places, finish, listed, nothing_left, setting
 from shoal.errors import InputError
 from shoal.progress import bar, working
 
-# What `shoal.plan` takes besides the request of public counts.
+# The options of `shoal.plan` that a request of public counts does not hold.
 _NOT_OF_REQUESTS = ("keys", "users", "periods", "records_per_user")
 
 
@@ -80,11 +80,13 @@ def plan(
         "min_users": min_users,
     }
     asked = {name: each for name, each in given.items() if each is not None}
+    is_public = counts == "public"
     if counts == "private":
         asked |= taken(settings, "pieces")
         nothing_left(settings, "pieces", "tick_bits")
     else:
         asked |= taken(settings, "range", "error", "uninformative", "min_records")
+        # The settings that are left are those of the method.
         asked["settings"] = settings
         _check_request(asked, bounds, lattice)
     check_places({"DATA": data}, force=force, output=output, picture=picture)
@@ -100,20 +102,20 @@ def plan(
         times=times,
         **lattice,
     )
-    with working("counting records and planning" if counts == "public" else "planning"):
+    with working("counting records and planning" if is_public else "planning"):
         made: Any = shoal.plan(records, **asked)
-    found = None
-    if advice:
-        told = {"progress": bar("simulating")} if counts == "public" else {}
-        found = made.advise(**told)
-    text = made if found is None else f"{made}\n\n{found}"
+    text = made
     more: dict[str, Any] = {}
-    if counts == "public":
-        more = {
-            "counts": {"fingerprint": made.counts.fingerprint},
-            "labels": made.counts.labels,
-        }
-        more |= {} if found is None else {"advice": found.table().to_pylist()}
+    if is_public:
+        # In JSON the counts are shown by their digest, not row by row.
+        more["counts"] = {"fingerprint": made.counts.fingerprint}
+        more["labels"] = made.counts.labels
+    if advice:
+        # Advice on private counts needs no simulation.
+        found = made.advise(progress=bar("simulating")) if is_public else made.advise()
+        text = f"{made}\n\n{found}"
+        if is_public:
+            more["advice"] = found.table().to_pylist()
     finish(
         made,
         text,
@@ -126,7 +128,7 @@ def plan(
 
 
 def _keys(texts: list[str] | None, file: Path | None) -> Any:
-    """The cells of private counts: a file, or keys of each rule; None without either."""
+    """Return the cells of private counts: a file, or keys of each rule; None without either."""
     if file is not None:
         if texts:
             raise InputError("--keys and --keys-file are given", "give one of them")
@@ -147,6 +149,9 @@ def _check_request(asked: dict[str, Any], bounds: Any, lattice: dict[str, Any]) 
     """Refuse what cannot be asked of public counts before a large file is read for nothing."""
     from shoal.cells.facts.request import Request
 
-    own = {name: each for name, each in asked.items() if name not in _NOT_OF_REQUESTS}
-    if bounds is not None:
-        Request.of(bounds=bounds, **lattice, **{"statistics": ["mean"], "epsilon": None, **own})
+    if bounds is None:
+        # The records refuse that themselves, before they read anything.
+        return
+    request = {"statistics": ["mean"], "epsilon": None} | asked
+    request = {name: each for name, each in request.items() if name not in _NOT_OF_REQUESTS}
+    Request.of(bounds=bounds, **lattice, **request)

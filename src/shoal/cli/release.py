@@ -39,7 +39,7 @@ def release(
     read = {"DATA": data, "PLAN": plan, "--ledger": ledger}
     check_places(read, force=force, table=output, manifest=manifest, record=record, picture=picture)
     made = _load(plan)
-    by_level = made.kind in BY_LEVEL or getattr(made, "interval_by", "") == "normal"
+    by_level = has_levels(made.kind, made)
     check_shown(made.family, confidence, output, picture, by_level=by_level)
     with working("reading values, drawing noise, recording"):
         done = _carry_out(
@@ -60,14 +60,19 @@ def release(
             show(f"{recorded(done)}\n{_text(done, confidence)}")
 
 
-# Kinds of releases that have intervals for some confidences only.
-BY_LEVEL = ("histogram", "questions")
+def has_levels(kind: str, plan_or_results: Any) -> bool:
+    """Whether a release has intervals for some confidences only, from 0.8 to 0.995."""
+    is_normal_mean = getattr(plan_or_results, "interval_by", "") == "normal"
+    return is_normal_mean or kind in ("histogram", "questions")
 
 
 def check_shown(
     family: str, confidence: float, output: Path | None, picture: Path | None, *, by_level: bool
 ) -> None:
-    """Refuse, before any charge, files and a confidence that the release cannot be shown with."""
+    """Refuse, before any charge, files and a confidence that the release cannot be shown with.
+
+    `by_level` is what `has_levels` says.
+    """
     from shoal.checks import check_confidence
     from shoal.intervals import check_level
 
@@ -103,11 +108,13 @@ def _text(done: Any, confidence: float) -> str:
     plan = done.plan
     if plan.family != "trial":
         return in_words(done, confidence)
+    # Tables say the reason for their choice, and histograms have none.
     note = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
         moved = "outcomes outside the range are moved to its ends"
         note = ""
-        if plan.design.group is None and not (plan.source and plan.source.assigned):
+        assignment_is_said = plan.source and plan.source.assigned
+        if plan.design.group is None and not assignment_is_said:
             note = (
                 "intervals hold for units that were assigned one by one; if whole classes or "
                 "villages were assigned, they are far too short: use --assigned"
@@ -140,23 +147,22 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     source = plan.source
     if source is None:
         raise no_source()
-    ledger = options["ledger"]
     if plan.family == "presence":
         records = records_of(data, plan.request, source)
         return plan.release(records, privacy_unit=privacy_unit, **options)
-    if plan.family != "cells":
-        privacy_unit = privacy_unit or source.privacy_unit or ""
-        source = source.model_copy(update={"privacy_unit": privacy_unit or None})
-    if plan.family == "mean":
-        found = read_by_roles(
-            data, source, "value", {"user": source.user}, look=True, ledger=ledger
-        )
-        unit = privacy_unit or source.user or ""
-        return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
     if plan.family == "cells":
         records = records_of(data, plan.request, source)
         before = None if anyway else partial(check_worth, progress=bar("simulating other plans"))
         return plan.release(records, privacy_unit=privacy_unit, before=before, **options)
+    # Plans of means and trials may name the privacy unit; the option comes before that.
+    privacy_unit = privacy_unit or source.privacy_unit or ""
+    source = source.model_copy(update={"privacy_unit": privacy_unit or None})
+    ledger = options["ledger"]
+    if plan.family == "mean":
+        users = {"user": source.user}
+        found = read_by_roles(data, source, "value", users, look=True, ledger=ledger)
+        unit = privacy_unit or source.user or ""
+        return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
     design = plan.design
     names = [each.name for each in design.covariates]
     study, outcomes = read_trial(

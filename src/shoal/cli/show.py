@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, recorded, show, show_json
-from shoal.cli.release import BY_LEVEL, check_shown, in_words
+from shoal.cli.release import check_shown, has_levels, in_words
 from shoal.errors import InputError
 from shoal.progress import working
 
@@ -49,30 +49,33 @@ def show_release(
     with working("reading what was released"):
         done = _found(manifest, ledger, name, entry, withdrawn=withdrawn)
     family = done.plan_model.family
-    by_level = done.said.kind in BY_LEVEL
-    by_level = by_level or getattr(done.published, "interval_by", "") == "normal"
+    by_level = has_levels(done.said.kind, done.published)
     check_shown(family, confidence, output, picture, by_level=by_level)
-    if any([assigned, groups, unit, by_cluster, ols]) and family != "trial":
+    of_trials = [assigned, groups, unit, by_cluster, ols]
+    if any(of_trials) and family != "trial":
         raise InputError(
             "these options work only with the release of a trial",
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
         )
     lines = [] if done.entry is None else [recorded(done)]
+    document: dict[str, Any]
     if family == "trial":
         _check_groups(assigned, groups, unit, picture)
         if ols and output:
             raise InputError("--output does not work with --ols", "leave --output out")
         with working("estimating"):
-            # There are several tables only with --ols, which is of questions.
             tables = _effects(done, confidence, assigned, groups, unit, ols)
-        asked = done.said.kind == "questions"
         lines += map(str, tables)
-        if by_cluster and not asked:
-            lines += [str(each.clusters) for each in tables[0]]
-        if not (asked or assigned):
-            lines.append(_ASSIGNED)
-        effects = [one.to_document() for table in tables for one in table]
-        document: dict[str, Any] = {"answers" if asked else "effects": effects}
+        results = [each for table in tables for each in table]
+        documents = [each.to_document() for each in results]
+        if done.said.kind == "questions":
+            document = {"answers": documents}
+        else:
+            document = {"effects": documents}
+            if by_cluster:
+                lines += [str(each.clusters) for each in results]
+            if not assigned:
+                lines.append(_ASSIGNED)
     else:
         lines.append(in_words(done, confidence))
         if family == "mean":
@@ -137,7 +140,7 @@ def _check_groups(
 def _effects(
     done: Any, confidence: float, assigned: Any, groups: Path | None, unit: Any, ols: Any
 ) -> list[Any]:
-    """Return the effects or answers of a trial, or a table for each regression."""
+    """Return one table of effects or answers of a trial, or with `ols` one for each regression."""
     from shoal.data.sources import read_columns
     from shoal.trials.columns_of_a_file import formula
 

@@ -8,6 +8,8 @@ from shoal.errors import InputError
 from shoal.progress import working
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shoal.release.plan import Source
     from shoal.trials import Domain, Experiment, Plan
 
@@ -93,27 +95,15 @@ def plan(
     nothing_left(settings, *_SETTINGS)
     if output is not None:
         raise InputError("a forecast cannot be saved", "leave --output out, or give --mechanism")
-    both_or_neither = (data is None) == (units is None)
-    arm_fits = bool(arm) == (data is not None)
-    if both_or_neither or not arm_fits:
-        raise InputError(
-            "it is not clear how many units there are",
-            "give DATA with --arm; or, without both, for example --units 6000 --clusters 30",
-        )
     with working("forecasting"):
-        sizes: Any = units
-        if data is not None:
-            study, _ = read_trial(data, source, outcomes, control=control)
-            sizes = study.design.sizes
-        expected: Any = (mean, sd, between)
         found = trials.forecast(
-            sizes,
+            _sizes(data, units, source, outcomes, control),
             outcomes,
             losses[0],
             delta=delta,
             clusters=clusters,
             shares=share,
-            expected=None if expected == (None, None, 0) else trials.Expected(*expected),
+            expected=_expected(mean, sd, between),
             effect=effect,
             confidence=confidence,
             power=power,
@@ -134,6 +124,35 @@ def plan(
         force=force,
         as_json=as_json,
     )
+
+
+def _sizes(
+    data: "Path | None", units: int | None, source: "Source", outcomes: "Domain", control: Any
+) -> Any:
+    """Return the units of each cell of a file, or how many units there are without a file."""
+    from shoal.trials.columns_of_a_file import read_trial
+
+    both_or_neither = (data is None) == (units is None)
+    arm_fits = bool(source.arm) == (data is not None)
+    if both_or_neither or not arm_fits:
+        raise InputError(
+            "it is not clear how many units there are",
+            "give DATA with --arm; or, without both, for example --units 6000 --clusters 30",
+        )
+    if data is None:
+        return units
+    study, _ = read_trial(data, source, outcomes, control=control)
+    return study.design.sizes
+
+
+def _expected(mean: float | None, sd: float | None, between: float) -> Any:
+    """Return what is expected of outcomes, or None if no option says anything of them."""
+    from shoal.trials import Expected
+
+    if mean is None and sd is None and not between:
+        return None
+    given: Any = mean
+    return Expected(given, sd, between)
 
 
 def ask(
@@ -189,12 +208,12 @@ def ask(
         privacy_unit=privacy_unit,
     )
     formulas = [formula(source, text) for text in ols or []]
-    groups = [column_name(source, each) for each in effect_by or []]
-    names = []
+    subgroups = [column_name(source, each) for each in effect_by or []]
+    names = list(subgroups)
     for columns in formulas:
         for name in columns:
+            # A product of columns has colons between their names.
             names += name.split(":")
-    names += groups
     check_names(data, [*(ols or []), *(effect_by or [])])
     with working("reading public columns, sharing the noise"):
         study, _ = read_trial(data, source, outcomes, names, control=control)
@@ -203,7 +222,7 @@ def ask(
             asked = asked.effect()
         if precision:
             asked = asked.effect(weights="precision")
-        for each in groups:
+        for each in subgroups:
             asked = asked.effect(by=each)
         if means:
             asked = asked.means()
@@ -215,19 +234,19 @@ def ask(
 
 def _finish(made: "Plan", source: "Source", **places: Any) -> None:
     """Save, draw and show a plan, which says for which columns it is."""
-    # Only plans of questions predict errors.
-    predicted: Any = getattr(made, "predictions", None)
+    # Only plans of questions predict errors; of others the whole plan is shown as JSON.
+    predictions: Any = getattr(made, "predictions", None)
 
     def document() -> dict[str, Any]:
-        return {"epsilon": made.epsilon, "questions": predicted().to_pylist()}
+        return {"epsilon": made.epsilon, "questions": predictions().to_pylist()}
 
     named = source.unit or source.privacy_unit
     text = made if named else f"{made}\n{_EACH_ROW}"
-    finish(made.with_source(source), text, predicted and document, **places)
+    finish(made.with_source(source), text, predictions and document, **places)
 
 
 def _source(outcome: str, **columns: str | None) -> "Source":
-    """The columns of a trial and what becomes of missing values."""
+    """Return the columns of a trial, and what happens to missing values."""
     from shoal.release.plan import Source
 
     if columns.get("missing") == "public" and not outcome:

@@ -47,15 +47,15 @@ def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Che
     request = documents.digest({"question": entry.question, "name": entry.name})
     epsilon = Fraction(guarantee["epsilon"])
     charged = charge.epsilon >= epsilon and charge.delta >= Fraction(guarantee["delta"])
-    booked = None if entry.periods is None else [*entry.periods.names]
-    periods = []
+    checks = []
     if whose.period is not None:
+        booked = None if entry.periods is None else [*entry.periods.names]
         same = booked == guarantee.get("periods")
-        periods = [Check("periods in the ledger", same, str(entry.periods))]
-    state = [Check("state in the ledger", holds=True, found=entry.withdrawn)]
+        checks.append(Check("periods in the ledger", same, str(entry.periods)))
+    if entry.withdrawn:
+        checks.append(Check("state in the ledger", holds=True, found=entry.withdrawn))
     return [
-        *periods,
-        *(state if entry.withdrawn else []),
+        *checks,
         Check(RECORDED, holds=True, found=f"entry {entry.number}, {entry.recorded_at}"),
         Check("request in the ledger", request == record["request"], request[:16]),
         Check("kind in the ledger", entry.kind == record["kind"], entry.kind or "not said"),

@@ -102,6 +102,7 @@ def _unlike(part: str, true: Any, stated: Any, size: float) -> Iterator[str]:
             continue
         entry = f"the {part} {name}"
         if isinstance(wanted, dict) and isinstance(given, dict):
+            # The first entry inside that differs is named; there is none if entries are added.
             unlike = (x for x in wanted if not _same(wanted[x], given.get(x), size))
             entry = f"{next(unlike, 'an entry')} of {entry}"
         yield f"{entry} does not follow from the plan and what was drawn"
@@ -117,10 +118,12 @@ def _statuses(plan: Facts) -> Iterator[str]:
     """Yields a sentence if statuses break the public rules, or a planned cell errs too much."""
     request = plan.request
     stated = np.array(plan.status, dtype=object)
-    left_out = "uninformative" if request.max_error is None else "error too large"
-    allowed = request.uninformative == "drop" or request.max_error is not None
-    # The public rules plan all cells that may be left out for their errors.
-    by_rules = np.where((stated == left_out) & allowed, "planned", stated)
+    by_rules = stated
+    # The public rules plan all cells that a plan may leave out for their errors.
+    if request.max_error is not None:
+        by_rules = np.where(stated == "error too large", "planned", stated)
+    elif request.uninformative == "drop":
+        by_rules = np.where(stated == "uninformative", "planned", stated)
     if (by_rules != public_status(plan.counts, request)).any():
         yield "the statuses of cells do not follow the public rules"
     if request.uninformative != "keep" and (plan.cell_error >= MIDPOINT_ERROR + _CLOSE).any():
@@ -154,6 +157,7 @@ def replanned(plan: Facts) -> Iterator[str]:
 def _near(one: Any, other: Any, *, part: float = 0, slack: float = 0) -> bool:
     """Returns whether arrays differ by a part or a slack at most, or both are None."""
     if one is None or other is None:
+        # Only None is like None.
         return one is other
     return one.shape == other.shape and np.allclose(one, other, part, slack)
 

@@ -84,27 +84,33 @@ def verdict_on(
             stated = release or _read(data, document)
             if is_record:
                 return _verdict(data, stated, [], book, replan=replan)
-            sha256 = document["record_sha256"]
             kept = record
             if kept is None and book is not None:
-                kept = recorded(sha256, book)
+                kept = recorded(document["record_sha256"], book)
             if kept is None:
-                unlike = [*unlike_again(stated)]
-                checks = [_check("what is shown follows", unlike, "from what was drawn")]
-                if stated.published.plan is not None:
-                    loss = f"epsilon {stated.plan.epsilon:.6g}, delta {stated.plan.delta:.6g}"
-                    plan = stated.published.plan_document()
-                    full = document | {"plan": plan, "results": document["results"]["results"]}
-                    checks.append(_check("recount by other code", recount(full), loss))
-                checks += _real(document)
-                if book is not None:
-                    checks += record_checks(sha256, book)
-                return Verdict(tuple(checks), (*_unproved(stated, document), *_always(book)))
+                return _verdict_alone(stated, document, book)
             whole = _read(kept, documents.expect(strict(kept, "record"), RECORD, "record"))
             first = [*_follows(data, document, kept, whole)]
             return _verdict(kept, whole, first, book, replan=replan)
     except _DAMAGED:
         raise damaged() from None
+
+
+def _verdict_alone(
+    release: Release[Any, Any], manifest: documents.Document, book: Ledger | None
+) -> Verdict:
+    """Returns the verdict on a manifest whose record nobody has."""
+    unlike = [*unlike_again(release)]
+    checks = [_check("what is shown follows", unlike, "from what was drawn")]
+    if release.published.plan is not None:
+        loss = f"epsilon {release.plan.epsilon:.6g}, delta {release.plan.delta:.6g}"
+        plan = release.published.plan_document()
+        full = manifest | {"plan": plan, "results": manifest["results"]["results"]}
+        checks.append(_check("recount by other code", recount(full), loss))
+    checks += _real(manifest)
+    if book is not None:
+        checks += record_checks(manifest["record_sha256"], book)
+    return Verdict(tuple(checks), (*_unproved(release, manifest), *_always(book)))
 
 
 def _read(data: bytes, document: documents.Document) -> Release[Any, Any]:

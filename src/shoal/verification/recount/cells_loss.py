@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,8 @@ _FOR_ALL = 2**16
 class Losses:
     """Weights and contributions (`moved`) of users, and the total by which each cell divides them.
 
-    A user is in at most `arrays` arrays of a cell.
+    Both have an entry for each pair of a user and a cell. A user is in at most `arrays` arrays of a
+    cell.
     """
 
     cells: Release
@@ -107,7 +109,8 @@ class Losses:
     def _most_numbers(self) -> int:
         """The most numbers that one user is in, counting both rounds if there are two."""
         rounds = 1 + int(np.any(self.cells.parameters.get("first_ball", 0)))
-        return int(np.bincount(self.cells.user).max()) * len(self.cells.statistics) * rounds
+        most_cells = int(np.bincount(self.cells.user).max())
+        return most_cells * len(self.cells.statistics) * rounds
 
     @cached_property
     def kinds(self) -> tuple[list[tuple[int, int]], Array]:
@@ -125,14 +128,14 @@ class Losses:
         one = 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
             # Vectors in a ball are a diameter apart (docs/theory/cells.md#centre-radius-and-noise).
-            balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
-            steps = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
+            radii = [int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
+            steps = sum((2 * each) ** 2 if cells.gaussian else 2 * each for each in radii)
         else:
             pairs, kind = self.kinds
             cost = [self._cost(at, moved) for at, moved in pairs]
-            total = np.zeros(int(cells.user.max()) + 1, dtype=object)
-            np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])
-            steps = int(max(total))
+            of_users = np.zeros(int(cells.user.max()) + 1, dtype=object)
+            np.add.at(of_users, cells.user, np.array(cost, dtype=object)[kind])
+            steps = int(max(of_users))
         return Fraction(steps, 2 * one**2 if cells.gaussian else one)
 
     @cached_property
@@ -142,13 +145,15 @@ class Losses:
             return Fraction(0)
         steps = [self._ceil(2 * _FOR_ALL / Fraction(each)) for each in self.cells.selection_scale]
         parts, bits = map(int, self.cells.parameters.get("excess", (0, 0)))
-        return Fraction(sum(steps), 1 << self.cells.lattice_bits) + Fraction(parts, 1 << bits)
+        by_selections = Fraction(sum(steps), 1 << self.cells.lattice_bits)
+        return by_selections + Fraction(parts, 1 << bits)
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """Returns by how many noise scales a contribution moves numbers, joint moments last."""
         cells = self.cells
         part = Fraction(moved, self.total[at])
-        alone = [n for n in cells.statistics if not (cells.joint and n in ("mean", "variance"))]
+        together = ("mean", "variance") if cells.joint else ()
+        alone = [name for name in cells.statistics if name not in together]
         moves = [self._sensitivity(name, at, part) / cells.scale[name][at] for name in alone]
         if cells.joint:
             mean, variance = (cells.scale[name][at] for name in ("mean", "variance"))
@@ -160,17 +165,18 @@ class Losses:
         """Returns lattice steps of all numbers of a cell and its selection, squared if Gaussian."""
         cells = self.cells
         arrays = self.arrays
-        score = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
+        # By how much a user changes the scores of the ranges among which a cell selects.
+        scores = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
         steps = [self._ceil(each) for each in self.moves(at, moved)] if moved else [0]
         if cells.joint and moved:
             # Both moments are rounded to steps.
             steps[-1] += 2 if cells.gaussian else 1
-        if cells.name in score:
-            steps.append(self._ceil(2 * score[cells.name] / Fraction(cells.selection_scale[at])))
+        if cells.name in scores:
+            steps.append(self._ceil(2 * scores[cells.name] / Fraction(cells.selection_scale[at])))
         return sum(each**2 for each in steps) if cells.gaussian else sum(steps)
 
     def _sensitivity(self, name: str, at: int, part: Fraction) -> Fraction:
-        """Returns the part of its range by which a share moves a statistic at most.
+        """Returns by which part of its range a user with this part of a cell moves a statistic.
 
         Source: docs/theory/cells.md#variance.
         """
@@ -184,11 +190,13 @@ class Losses:
     def _margin(self, bits: int) -> Fraction:
         """Returns a factor for rounded means and squares, which is larger if ticks are coarse."""
         usual = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45)
-        tick = 1 << self.cells.tick_bits
+        ticks = 1 << self.cells.tick_bits
         if not (self.moved % self.cells.count).any():
+            # Users count for whole records, whose sums are exact in ticks.
             return usual
-        mean = Fraction(1, tick << 11)
-        square = Fraction(1, 2 * tick**2)
+        # By so much a user's mean and mean square are rounded, as parts of the range.
+        mean = Fraction(1, ticks << 11)
+        square = Fraction(1, 2 * ticks**2)
         return max(usual, 1 + 8 * (mean + square + mean**2))
 
     def _ceil(self, scales: Fraction) -> int:
@@ -221,13 +229,15 @@ class Losses:
         """Returns the most that clipping to a selected range adds to the bias of a cell."""
         name = self.cells.name
         top = self.cells.top
-        middle = (low + high) // 2
         if name == "user_clipped":
             return Fraction(1)
         count, weight, moved = self._members(at)
         if name == "akmv":
+            # Sums of users are clipped, not their means.
             lost = np.maximum(count * top - high, 0)
         elif name == "optimal_in_range" or self.cells.widened:
+            # A user's values are clipped to a range of its own, of this half width.
+            middle = (low + high) // 2
             half = (high - low) * moved // (2 * weight)
             lost = weight * np.maximum(max(middle, top - middle) - half, 0)
         else:
@@ -239,7 +249,7 @@ class Losses:
         return added
 
     def _members(self, at: int) -> list[Array]:
-        """Returns counts, weights and contributions of a cell's members, as numbers of any size."""
+        """Returns counts, weights and contributions of a cell's members, as Python's integers."""
         columns = (self.cells.count, self.weight, self.moved)
         return [each[self.cells.members[at]].astype(object) for each in columns]
 
@@ -248,49 +258,87 @@ def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction
     """Returns by how many noise scales all records together move both moments.
 
     If all records move the mean by a distance, they move the squares by distance (1 - distance).
+    `mean` and `square` are the noise scales of both moments; the worst distance counts.
     """
     if not gaussian:
         distance = min(Fraction(1), (1 + square / mean) / 2)
         return distance / mean + distance * (1 - distance) / square
     ratio = float(square / mean) ** 2
     if ratio >= 1 / 11:
+        # The whole distance is the worst, at which squares do not move.
         return 1 / mean
     distance = Fraction((3 - math.sqrt(1 - 8 * ratio)) / 4)
     of_square = distance * (1 - distance) * mean / square
     both = float(max(Fraction(1), distance**2 + of_square**2))
+    # A floating-point root may be rounded downwards.
     return Fraction(math.sqrt(both)) * (1 + Fraction(1, 2**50)) / mean
 
 
-def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:
-    """Returns the number of arrays, then for each user its share and the number of its arrays.
+class _Piece(NamedTuple):
+    """Records of a user in one array."""
+
+    user: int
+    array: int
+    records: int
+
+
+class _Arrays(NamedTuple):
+    """The number of arrays, and of each user the sum of its shares and the number of its arrays."""
+
+    number: int
+    share: list[int]
+    touched: list[int]
+
+
+def _best_fit(counts: list[int], cap: int) -> tuple[list[_Piece], int]:
+    """Returns each user's records, in the fullest array with room for them, and how many arrays.
+
+    Users with the most records come first.
+    """
+    pieces = []
+    # The room that is left in each array, and its number.
+    free = list[tuple[int, int]]()
+    for user in sorted(range(len(counts)), key=lambda user: -counts[user]):
+        records = min(counts[user], cap)
+        place = bisect_left(free, (records, 0))
+        room, array = free.pop(place) if place < len(free) else (cap, len(free))
+        insort(free, (room - records, array))
+        pieces.append(_Piece(user, array, records))
+    return pieces, len(free)
+
+
+def _wrapped(counts: list[int], cap: int) -> tuple[list[_Piece], int]:
+    """Returns users' records, which fill one array after the other, and how many arrays are full.
+
+    Users with the most records come first, and may be in two arrays.
+    """
+    pieces = []
+    end = 0
+    for user in sorted(range(len(counts)), key=lambda user: -counts[user]):
+        start = end
+        end += min(counts[user], cap)
+        while start < end:
+            array = start // cap
+            stop = min(end, (array + 1) * cap)
+            pieces.append(_Piece(user, array, stop - start))
+            start = stop
+    return pieces, end // cap
+
+
+def _group(counts: list[int], cap: int, grouping: str) -> _Arrays:
+    """Returns how users, who count for `cap` records at most, share arrays of `cap` records.
 
     Source: docs/theory/cells.md#arrays-and-caps.
     """
-    pieces = []
-    free = list[tuple[int, int]]()
-    end = 0
-    for at in sorted(range(len(counts)), key=lambda at: -counts[at]):
-        records = min(counts[at], cap)
-        if grouping == "best_fit":
-            place = bisect_left(free, (records, 0))
-            left, array = free.pop(place) if place < len(free) else (cap, len(free))
-            insort(free, (left - records, array))
-            pieces.append((at, array, records))
-            continue
-        start = end
-        end = end + records
-        while start < end:
-            stop = min(end, (start // cap + 1) * cap)
-            pieces.append((at, start // cap, stop - start))
-            start = stop
-    number = len(free) or end // cap
+    pieces, number = (_best_fit if grouping == "best_fit" else _wrapped)(counts, cap)
     filled = Counter[int]()
+    for each in pieces:
+        filled[each.array] += each.records
     share = [0] * len(counts)
     touched = [0] * len(counts)
-    for _, array, records in pieces:
-        filled[array] += records
-    for at, array, records in pieces:
+    for user, array, records in pieces:
+        # The last array, if it is not full, is left out.
         if array < number:
-            share[at] += records * 2**_SHARE // filled[array]
-            touched[at] += 1
-    return number, share, touched
+            share[user] += records * 2**_SHARE // filled[array]
+            touched[user] += 1
+    return _Arrays(number, share, touched)

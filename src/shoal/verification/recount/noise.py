@@ -82,6 +82,7 @@ def half_width(
     scale `spread`, and is raised by a part of it (docs/theory/experiments.md#an-honest-interval).
     """
     raised = np.interp(math.log(max(2 * spread / laplace, 0.03)), _KNOTS, _RAISED) * spread
+    # A normal error of this variance has the half width of Student's with these degrees.
     wider = student(degrees, confidence) / student(math.inf, confidence)
     normal = wider**2 * (max(variance, 0.0) + float(raised))
     # Laplace noise is normal with a gamma variance: its coverage is a mean over the logarithm of
@@ -89,9 +90,12 @@ def half_width(
     far = 10 / math.sqrt(terms)
     logs = np.linspace(-far - 45 / terms, far + math.log1p(45 / terms), 4001)
     chance = np.exp(terms * (logs - np.expm1(logs)))
+    # The root of 2 makes a normal quantile of `erf`.
     deviation = np.sqrt(2 * (normal + laplace * np.exp(logs)) / (normal + laplace))
 
-    def excess(x: float) -> float:
-        return float(chance @ erf(x / deviation) / chance.sum()) - confidence
+    def excess(half: float) -> float:
+        """Returns how much more than the confidence an interval of this half width covers."""
+        return float(chance @ erf(half / deviation) / chance.sum()) - confidence
 
-    return math.sqrt(normal + laplace) * float(brentq(excess, 0.0, 64.0, xtol=1e-13, rtol=1e-13))
+    half = float(brentq(excess, 0.0, 64.0, xtol=1e-13, rtol=1e-13))
+    return math.sqrt(normal + laplace) * half

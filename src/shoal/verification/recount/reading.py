@@ -87,43 +87,59 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
     """Returns the entries of a release of cells."""
     request = plan["request"]
     chosen = plan["decision"]
-    public = plan["counts"]
-    duals = chosen["duals"]
-    lengths = public["cells_per_user"]
-    planned = [at for at, status in enumerate(chosen["status"]) if status == "planned"]
-    size = len(planned)
-    dual = np.zeros(len(lengths))
-    place = np.full(int(public["cell"].max()) + 1, -1)
-    place[planned] = np.arange(size)
-    cell = place[public["cell"]]
-    parameters = chosen["parameters"]
-    kept = cell >= 0
-    low, high = map(Fraction, request["bounds"])
-    ends = np.cumsum(np.bincount(cell[kept], minlength=size))[:-1]
-    if duals:
-        dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
-    scale = [Fraction(each) for each in chosen["scale"]]
     statistics = request["statistics"]
-    parts = ("steps", "range", "unclamped", "value", "interval")
-    drawn = [tuple(each[part] for part in parts) for each, _ in zip(results, scale, strict=True)]
-    names = {name: slice(at * size, at * size + size) for at, name in enumerate(statistics)}
+    low, high = map(Fraction, request["bounds"])
+    # Shares are parts of 1.
     ranges = {name: (Fraction(0), Fraction(1)) for name in statistics}
     ranges |= {"mean": (low, high - low), "variance": (Fraction(0), (high - low) ** 2 / 4)}
-    return {**plan, **request, **plan["claims"], **chosen} | {
+    memberships = _memberships(plan["counts"], chosen["status"])
+    size = memberships["size"]
+    scale = [Fraction(each) for each in chosen["scale"]]
+    if len(results) != len(scale):
+        raise ValueError
+    parts = ("steps", "range", "unclamped", "value", "interval")
+    drawn = [tuple(each[part] for part in parts) for each in results]
+    # Numbers come statistic by statistic, and within a statistic cell by cell.
+    rows = {name: slice(at * size, at * size + size) for at, name in enumerate(statistics)}
+    duals = chosen["duals"]
+    dual = None
+    if duals:
+        dual = np.zeros(len(plan["counts"]["cells_per_user"]))
+        dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
+    return {**plan, **request, **plan["claims"], **chosen, **memberships} | {
         "name": chosen["mechanism"],
         "lattice_bits": chosen["bits"],
+        "widened": chosen["parameters"].get("widened", np.zeros(1)).tolist() == [1],
+        "gaussian": chosen["noise"] == "discrete gaussian",
+        "scale": {name: scale[part] for name, part in rows.items()},
+        "ranges": ranges,
+        # Parts of ticks in the width of the bounds.
+        "top": 1 << (request["tick_bits"] + 10),
+        "dual": dual,
+        "results": {name: drawn[part] for name, part in rows.items()},
+    }
+
+
+def _memberships(counts: Document, status: list[str]) -> Document:
+    """Returns user, cell and count of each membership of a planned cell, and the cells' members.
+
+    Planned cells are numbered from 0.
+    """
+    planned = [at for at, each in enumerate(status) if each == "planned"]
+    size = len(planned)
+    # The new number of each cell, or -1 if it is not planned.
+    place = np.full(int(counts["cell"].max()) + 1, -1)
+    place[planned] = np.arange(size)
+    cell = place[counts["cell"]]
+    kept = cell >= 0
+    lengths = counts["cells_per_user"]
+    ends = np.cumsum(np.bincount(cell[kept], minlength=size))[:-1]
+    return {
         "user": np.repeat(np.arange(len(lengths)), lengths)[kept],
         "cell": cell[kept],
-        "count": public["count"][kept],
+        "count": counts["count"][kept],
         "size": size,
         "members": np.split(np.argsort(cell[kept], kind="stable"), ends),
-        "widened": parameters.get("widened", np.zeros(1)).tolist() == [1],
-        "gaussian": chosen["noise"] == "discrete gaussian",
-        "scale": {name: scale[part] for name, part in names.items()},
-        "ranges": ranges,
-        "top": 1 << (request["tick_bits"] + 10),
-        "dual": dual if duals else None,
-        "results": {name: drawn[part] for name, part in names.items()},
     }
 
 
@@ -158,24 +174,23 @@ def _design(plan: Document) -> Document:
 
 def of_trial(plan: Document, results: Document) -> Document:
     """Returns the entries of a table of units or a histogram."""
-    kinds = ("finite_population", "super_population")
     claims = plan["claims"]
     counts: Document = plan["chosen"].get("counts", {})
+    effects = []
+    for effect in results["estimates"]:
+        spreads = {}
+        for name in ("finite_population", "super_population"):
+            spreads[name] = [effect[name]["standard_error"], *effect[name]["interval"]]
+        effects.append((effect["value"], spreads))
     return (_design(plan) | counts) | {
         "drawn": results["drawn"],
         "variance_and_bound": [claims["variance"], claims["bound"]],
-        "effects": [
-            (
-                x["value"],
-                {each: [x[each]["standard_error"], *x[each]["interval"]] for each in kinds},
-            )
-            for x in results["estimates"]
-        ],
+        "effects": effects,
     }
 
 
 def of_presence(plan: Document, results: Document) -> Document:
-    """The entries of a release of private counts."""
+    """Returns the entries of a release of private counts."""
     request = plan["request"]
     names = ("bounds", "tick_bits", "statistics", "pieces", "records_per_user")
     return {**results, **{name: request[name] for name in names}} | {
@@ -207,7 +222,8 @@ def of_questions(plan: Document, results: Document) -> Document:
         "drawn_numbers": drawn["numbers"],
         "drawn_moments": drawn["moments"],
         "answers": [
-            [x["value"], x["standard_error"], *x["interval"]] for x in results["estimates"]
+            [each["value"], each["standard_error"], *each["interval"]]
+            for each in results["estimates"]
         ],
     }
 

@@ -23,11 +23,13 @@ def differences(trial: Release) -> Iterator[str]:
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if trial.kind == "table":
         yield from _table(trial)
-    # The release used priors that were rounded to parts of 2^-31; here they are computed from the
-    # published histograms without that, so that results may differ by more.
-    rounded = trial.kind == "cluster_prior"
-    part = 1e-6 if rounded else 1e-9
-    slack = (1e-6 if rounded else 1e-12) * float(np.ptp(trial.levels))
+    part = 1e-9
+    slack = 1e-12 * float(np.ptp(trial.levels))
+    if trial.kind == "cluster_prior":
+        # The release used priors that were rounded to parts of 2^-31; here they are computed from
+        # the published histograms without that, so that results may differ by more.
+        part = 1e-6
+        slack = 1e-6 * float(np.ptp(trial.levels))
     effects = zip(_effects(trial), trial.effects, strict=True)
     for (value, recounted), (stated_value, spreads) in effects:
         yield from differs("effect", stated_value, value, part, slack)
@@ -77,10 +79,14 @@ def _table(trial: Release) -> Iterator[str]:
     if not bias <= 1e-11 * (1 + np.abs(responses).max() / width):
         yield "responses are not unbiased"
     variances = (chance * (responses - outcomes[:, None]) ** 2).sum(axis=1)
-    weights = None if trial.proof is None else trial.proof["mean_of"]
-    variance = float(variances.max() if weights is None else np.dot(weights, variances))
-    bound = None if trial.proof is None else _table_bound(trial, levels)
-    true = [variance, math.nan if bound is None else bound]
+    variance = float(variances.max())
+    # A table without a proof has no bound.
+    bound = math.nan
+    if trial.proof is not None:
+        bound = _table_bound(trial, levels)
+        if trial.proof["mean_of"] is not None:
+            variance = float(np.dot(trial.proof["mean_of"], variances))
+    true = [variance, bound]
     yield from differs("variance and bound of a table", trial.variance_and_bound, true, 1e-9)
 
 
@@ -90,20 +96,22 @@ def _table_bound(trial: Release, levels: Array) -> float:
     w, s, t = (np.array(trial.proof[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y = (levels - levels[0]) / width - 0.5
-    square = s**2 + 4 * w * t
-    far = (s + np.copysign(np.sqrt(np.maximum(square, 0)), s)) / (2 * w)
-    real = (square > 0) & (far != 0)
-    # The product of both roots is -t/w.
+    # Each level has the parabola w o^2 - s o - t of the output o. The curve, which must be nowhere
+    # below 0, is their sum, in which those below 0 count e^epsilon times.
+    discriminant = s**2 + 4 * w * t
+    # The root further from 0 loses no digits; the product of both roots is -t/w.
+    far = (s + np.copysign(np.sqrt(np.maximum(discriminant, 0)), s)) / (2 * w)
+    real = (discriminant > 0) & (far != 0)
     roots = np.sort(np.append(far[real], -(t / w)[real] / far[real]))
     ends = np.concatenate(([-np.inf], roots, [np.inf]))
     # One point inside each piece between roots.
     between = (roots[1:] + roots[:-1]) / 2
-    at = np.concatenate((roots[:1] - 1, between, roots[-1:] + 1))[:, None]
-    # Between two roots the curve is one parabola: totals are lowered by as much as it is below 0.
-    times = np.where(w * at**2 - s * at - t < 0, math.exp(trial.planned_epsilon), 1)
+    inside = np.concatenate((roots[:1] - 1, between, roots[-1:] + 1))[:, None]
+    # Within a piece the curve is one parabola: totals are lowered by as much as it is below 0.
+    times = np.where(w * inside**2 - s * inside - t < 0, math.exp(trial.planned_epsilon), 1)
     a, b, c = ((times * each).sum(axis=1) for each in (w, s, t))
-    place = np.clip(b / (2 * a), ends[:-1], ends[1:])
-    lowered = min(0.0, float((a * place**2 - b * place - c).min()))
+    lowest = np.clip(b / (2 * a), ends[:-1], ends[1:])
+    lowered = min(0.0, float((a * lowest**2 - b * lowest - c).min()))
     bound = float(t.sum() + lowered + s @ y - w @ y**2)
     stated = trial.proof["mean_of"]
     if stated is not None and not np.allclose(stated, w, 1e-6, 1e-6):
@@ -115,23 +123,28 @@ def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, flo
     """Yields each effect, with error and half an interval for each recounted population."""
     n = trial.sizes
     units = trial.sizes.sum(axis=1)
-    histograms = trial.kind == "histogram"
-    mean, spread = (_histograms if histograms else _responses)(trial)
     weight = units / units.sum()
+    is_histogram = trial.kind == "histogram"
+    mean, variance_of_outcomes = (_histograms if is_histogram else _responses)(trial)
     for arm in range(1, n.shape[1]):
         pair = [arm, 0]
         difference = mean[:, arm] - mean[:, 0]
-        found = {}
-        if n.min() > 1 and not histograms and not trial.grouped:
+        # Variance and degrees of freedom by population.
+        spreads = {}
+        if n.min() > 1 and not is_histogram and not trial.grouped:
             # The variance is a sum over cells. Its degrees of freedom are Welch's with n + 1 in
             # place of n - 1 and 2 less at the end, which is nearly unbiased.
-            parts = weight[:, None] ** 2 * (spread / n)[:, pair]
+            parts = weight[:, None] ** 2 * (variance_of_outcomes / n)[:, pair]
             degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
-            found = dict.fromkeys(("finite_population", "super_population"), (parts.sum(), degrees))
+            spreads["finite_population"] = parts.sum(), degrees
+            # With one cluster, its units were drawn from the population.
+            spreads["super_population"] = parts.sum(), degrees
         if len(n) > 1:
-            found["super_population"] = _between(weight, difference, (1 / n[:, pair]).sum(axis=1))
-        rounding = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
-        for name, (variance, degrees) in found.items():
+            scale = (1 / n[:, pair]).sum(axis=1)
+            spreads["super_population"] = _between(weight, difference, scale)
+        rounding = 1e-26 * (weight**2 @ (mean**2 + variance_of_outcomes)[:, pair]).sum()
+        found = {}
+        for name, (variance, degrees) in spreads.items():
             # A variance that rounding alone explains is not known.
             error = math.sqrt(variance) if variance > rounding else math.nan
             found[name] = error, noise.student(degrees, trial.confidence) * error
@@ -152,17 +165,19 @@ def _responses(trial: Release) -> tuple[Array, Array]:
     counts = trial.drawn["counts"].reshape(*trial.sizes.shape, -1)
     outcomes = trial.levels[trial.kept] - trial.levels[0]
     if trial.kind == "table":
-        y = np.array(trial.above)
-        keep = 1.0
-        prior = np.zeros((1, 1))
+        # These responses are unbiased.
+        responses = np.array(trial.above)
+        kept = 1.0
+        added = np.zeros((1, 1))
     else:
-        y = outcomes
+        # A response is the outcome with the probability `kept`, else a level of the prior.
+        responses = outcomes
         replaced = trial.replaced / _PART
-        keep = 1 - replaced
-        prior = replaced * (_priors(trial) @ outcomes)
-    answer = counts @ y / n
-    squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
-    return (answer - prior) / keep, squares / np.maximum(n - 1, 1) / keep**2
+        kept = 1 - replaced
+        added = replaced * (_priors(trial) @ outcomes)
+    mean = counts @ responses / n
+    squares = (counts * (responses - mean[:, :, None]) ** 2).sum(axis=2)
+    return (mean - added) / kept, squares / np.maximum(n - 1, 1) / kept**2
 
 
 def _priors(trial: Release) -> Array:
@@ -189,13 +204,13 @@ def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
     # With w = weight and D = value, the variance is sum b (D - sum p D)^2, where p = w/sum w,
     # b = k w^2/(1 - 2p) and 1/k = 1 + sum p^2/(1 - 2p); where one p is above 1/2, the others are
     # raised to its weight.
-    top = int(np.argmax(weight))
-    rest = math.fsum(np.delete(weight, top))
-    if weight[top] >= rest * (1 - 1e-9):
+    heaviest = int(np.argmax(weight))
+    rest = math.fsum(np.delete(weight, heaviest))
+    if weight[heaviest] >= rest * (1 - 1e-9):
         p = weight / (2 * rest)
-        p[top] = 0.5
+        p[heaviest] = 0.5
         b = np.zeros(len(weight))
-        b[top] = (2 * max(weight[top], rest)) ** 2
+        b[heaviest] = (2 * max(weight[heaviest], rest)) ** 2
     else:
         p = weight / math.fsum(weight)
         b = weight**2 / (1 - 2 * p) / (1 + math.fsum(p**2 / (1 - 2 * p)))
