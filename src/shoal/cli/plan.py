@@ -150,7 +150,7 @@ def _check_request(asked: dict[str, Any], bounds: Any, lattice: dict[str, Any]) 
     from shoal.cells.facts.request import Request
 
     if bounds is None:
-        # The records refuse that themselves, before they read anything.
+        # Records without bounds are refused by `Records`, before anything is read.
         return
     request = {"statistics": ["mean"], "epsilon": None} | asked
     request = {name: each for name, each in request.items() if name not in _NOT_OF_REQUESTS}

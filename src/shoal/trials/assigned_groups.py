@@ -61,18 +61,20 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
 
     Regressors, sizes, weights and sums have a row for each group.
     """
+    # A group of m units counts as m times, hence the roots.
     root = np.sqrt(sizes)
-    basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
-    basis = basis[:, length > _FITTED * length[0]]
+    basis, singular_values, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
+    basis = basis[:, singular_values > _FITTED * singular_values[0]]
+    # This is 1 less the leverage of each group, by which CR2 divides squared residuals.
     not_fitted = 1 - (basis**2).sum(axis=1)
-    scale = np.where(
-        not_fitted > _FITTED, weights * np.sqrt(sizes / np.maximum(not_fitted, _FITTED)), 0.0
-    )
+    is_fitted = not_fitted <= _FITTED
+    scale = np.where(is_fitted, 0.0, weights * np.sqrt(sizes / np.maximum(not_fitted, _FITTED)))
     mean = sums / root
     residual = mean - basis @ (basis.T @ mean)
+    # Degrees of freedom for units without correlation in their group, and with it: the fewer count.
     correlated = 1 - CORRELATION + CORRELATION * sizes
     degrees = min(_degrees(scale, basis, phi) for phi in (np.ones(len(sizes)), correlated))
-    if ((not_fitted <= _FITTED) & (weights != 0)).any() or not degrees > 0:
+    if (is_fitted & (weights != 0)).any() or not degrees > 0:
         return UNKNOWN
     return Spread(float(((scale * residual) ** 2).sum()), degrees)
 
@@ -96,6 +98,7 @@ def effects_of_groups(
     weight = groups.sizes.sum(axis=1) / groups.n
     clusters, arms = groups.sizes.shape
     squares = cells.mean**2 + np.nan_to_num(np.abs(cells.s2))
+    # A column for each cluster, and one for each arm but the control.
     in_cluster = groups.cluster[:, None] == np.arange(clusters)
     in_arm = groups.arm[:, None] == np.arange(1, arms)
     regressors = np.hstack([in_cluster, in_arm]).astype(np.float64)
@@ -105,6 +108,7 @@ def effects_of_groups(
     found = []
     for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
         spread = cr2(regressors, sizes, effect_weights(groups, arm)[0], sums)
+        # A variance below this is rounding.
         tiny = ROUNDING * float(weight**2 @ squares[:, [arm, 0]].sum(axis=1))
         here = inferred(effect.value, spread, tiny, confidence, _THESE_UNITS)
         there = effect.super_population
@@ -207,21 +211,22 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
     """Refuse groups with units of several arms or clusters, and an arm of one group."""
     arms = len(design.arms)
     cell_of_unit = design.cell_of_unit
+    # The cell of each group is that of its first unit.
     cell = cell_of_unit[np.unique(code, return_index=True)[1]]
     whole = (
         "give the groups that were assigned whole; if units were assigned one by one, give "
         'assigned="units"'
     )
-    for what, several, todo in (
+    for what, is_elsewhere, todo in (
         ("arms", cell_of_unit % arms != cell[code] % arms, whole),
         ("clusters", cell_of_unit != cell[code], "give each group a name of its own"),
     ):
-        if several.any():
-            name = checks.shown(str(labels[int(several.argmax())].as_py()))
+        if is_elsewhere.any():
+            name = checks.shown(str(labels[int(is_elsewhere.argmax())].as_py()))
             raise DataError(f"the assigned group {name} has units of several {what}", todo)
-    many = np.bincount(cell % arms, minlength=arms)
-    if int(many.min()) < FEWEST_GROUPS:
-        lone = checks.shown(str(design.arms[int(many.argmin())].as_py()))
+    groups_of_arm = np.bincount(cell % arms, minlength=arms)
+    if int(groups_of_arm.min()) < FEWEST_GROUPS:
+        lone = checks.shown(str(design.arms[int(groups_of_arm.argmin())].as_py()))
         raise InputError(
             f"the arm {lone} has only one assigned group, which does not show how groups differ",
             f"give at least {FEWEST_GROUPS} groups in each arm; "
@@ -257,12 +262,14 @@ def _never_varies(design: Design, column: Covariate) -> bool:
         arm = design.arm
         many = design.many
     else:
-        groups = np.unique(design.group, return_index=True)[1]
-        if bool((column.codes[groups][design.group] != column.codes).any()):
+        first = np.unique(design.group, return_index=True)[1]
+        if bool((column.codes[first][design.group] != column.codes).any()):
+            # The covariate varies within groups.
             return False
-        codes = column.codes[groups]
-        arm = design.arm[groups]
-        many = np.ones(len(groups), int)
+        codes = column.codes[first]
+        arm = design.arm[first]
+        many = np.ones(len(first), int)
+    # Units of each value in each arm, shape (values, arms).
     count = np.bincount(codes * arms + arm, many, len(column.values) * arms).reshape(-1, arms)
     if bool((np.count_nonzero(count, axis=1) > 1).any()):
         return False
@@ -276,5 +283,6 @@ def _never_varies(design: Design, column: Covariate) -> bool:
     # A value of m units has one arm with the probability sum_a p_a^m.
     shares = sizes / sizes.sum()
     units, values = np.unique(count.sum(axis=1), return_counts=True)
+    # Instead of 0, whose logarithm is infinite, the smallest number above 0 is taken.
     log_chance = np.array([math.log(float((shares**m).sum()) or 5e-324) for m in units.tolist()])
     return bool(float(log_chance @ values) < _CHANCE)

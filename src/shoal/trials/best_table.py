@@ -54,11 +54,11 @@ class _Pieces(NamedTuple):
 class Proof(Model):
     """Dual variables of the program over all columns, shape (K,) each.
 
-    With h_y(o) = weight_y o^2 - slope_y o - total_y and R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y
-    min(h_y(o), 0), R >= 0 everywhere proves that no unbiased response has a weighted mean variance
-    below sum (total_y + slope_y y - weight_y y^2) (docs/theory/experiments.md#the-dual-bound).
-    `mean_of` holds the weights of the mean variance that was made least; it is None if the largest
-    variance was.
+    Each level y has the parabola h_y(o) = weight_y o^2 - slope_y o - total_y of the output o, and
+    R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y min(h_y(o), 0). If R >= 0 everywhere, no unbiased
+    response has a weighted mean variance below sum (total_y + slope_y y - weight_y y^2)
+    (docs/theory/experiments.md#the-dual-bound). `mean_of` holds the weights of the mean variance
+    that was made least; it is None if the largest variance was.
     """
 
     weight: Numbers
@@ -88,22 +88,26 @@ class Proof(Model):
         """Returns the pieces of R, whose breaks are where an h changes its sign."""
         discriminant = self.slope**2 + 4 * self.weight * self.total
         root = np.sqrt(np.maximum(discriminant, 0))
-        # The larger of two terms of one sign loses no digits; the other root follows from it.
+        # A sum of two terms of one sign loses no digits; the other root follows from this one.
         larger = (self.slope + np.where(self.slope >= 0, root, -root)) / 2
-        one = larger / self.weight
-        other = np.divide(-self.total, larger, out=one.copy(), where=larger != 0)
-        low = np.where(discriminant > 0, np.minimum(one, other), np.inf)
-        high = np.where(discriminant > 0, np.maximum(one, other), np.inf)
+        one_root = larger / self.weight
+        # Both roots are 0 where `larger` is.
+        other_root = np.divide(-self.total, larger, out=one_root.copy(), where=larger != 0)
+        # A parabola without roots is nowhere below 0.
+        low = np.where(discriminant > 0, np.minimum(one_root, other_root), np.inf)
+        high = np.where(discriminant > 0, np.maximum(one_root, other_root), np.inf)
         breaks = np.unique(np.concatenate([low, high]))
         breaks = breaks[np.isfinite(breaks)]
         breaks = breaks if breaks.size else np.zeros(1)
         ends = np.concatenate([breaks[:1] - 2, breaks, breaks[-1:] + 2])
         middle = ends[:-1] + np.diff(ends) / 2
         inside = (middle[:, None] > low) & (middle[:, None] < high)
+        # On a piece R is the parabola a o^2 - b o - c, in which levels inside count `ratio` times.
         factor = np.where(inside, ratio, 1.0)
         a = factor @ self.weight
         b = factor @ self.slope
         c = factor @ self.total
+        # The outer pieces have no outer end.
         ends[0] = -np.inf
         ends[-1] = np.inf
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
@@ -113,6 +117,7 @@ class Proof(Model):
         """Returns the proof with all totals lowered until R is nowhere below 0."""
         least = float(self.pieces(ratio).least.min())
         size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio
+        # Lowering a total raises R by at least as much.
         lowered = max(0.0, -least) + _ROUNDING * size
         return self.model_copy(update={"total": self.total - lowered / len(self.total)})
 
@@ -183,18 +188,21 @@ class _Program:
     def solve(self) -> tuple[TableColumns, Proof]:
         """Returns columns whose value is within `GAP` of the bound, or as near as it comes."""
         pool = self._start()
-        last = None
-        best = None
+        columns = None
+        best: Proof | None = None
         smallest_distance = np.inf
         last_gain = 0
         for turn in range(_ROUNDS):
-            found = self._restricted(pool)
-            if found is None:
+            solution = self._restricted(pool)
+            if solution is None:
                 break
-            last, value, dual = found
-            # Dual variables of each round oscillate; those half-way to the best are steadier.
-            duals = [dual] if best is None else [dual, dual.half_way(best)]
-            proofs = [each.repaired(self.ratio) for each in duals] + ([best] if best else [])
+            columns, value, dual = solution
+            duals = [dual]
+            proofs = [] if best is None else [best]
+            if best is not None:
+                # Dual variables oscillate from round to round; half-way to the best are steadier.
+                duals.append(dual.half_way(best))
+            proofs = [*(each.repaired(self.ratio) for each in duals), *proofs]
             best = max(proofs, key=lambda each: each.least(self.levels))
             distance = value - best.least(self.levels)
             if distance < smallest_distance:
@@ -202,14 +210,14 @@ class _Program:
                 last_gain = turn
             if smallest_distance <= GAP * value or turn - last_gain > _PATIENCE:
                 break
-            pool = self._with(self._kept(last, dual), duals)
-        if last is None or best is None:
+            pool = self._with(self._kept(columns, dual), duals)
+        if columns is None or best is None:
             raise InputError(
                 f"the linear program was not solved for a ratio of {self.ratio:.3g} on "
                 f"{len(self.levels)} levels",
                 'use fewer levels, or mechanism="uniform_prior"',
             )
-        return self._joined(last), best
+        return self._joined(columns), best
 
     def _start(self) -> TableColumns:
         """Returns the columns of randomised response, which is unbiased, and cuts between levels.
@@ -218,27 +226,34 @@ class _Program:
         """
         y = self.levels
         more = self.ratio - 1
-        at = np.arange(len(self.levels))
+        place = np.arange(len(y))
         of_level = (y * (more + len(y)) - y.sum()) / more
-        cut = np.linspace(y[-1], y[-1] + 2 / more + 1 / 2, 5)
-        above = np.repeat(at[1:, None] <= at, len(cut), axis=0)
-        outputs = np.tile(cut, len(y) - 1)
-        output = np.concatenate([of_level, outputs, -outputs])
-        likely = np.vstack([np.eye(len(y), dtype=np.bool_), above, ~above])
+        # For each cut five outputs are tried, from the highest level outwards.
+        tried = np.linspace(y[-1], y[-1] + 2 / more + 1 / 2, 5)
+        above_cut = np.repeat(place[1:, None] <= place, len(tried), axis=0)
+        of_cut = np.tile(tried, len(y) - 1)
+        output = np.concatenate([of_level, of_cut, -of_cut])
+        likely = np.vstack([np.eye(len(y), dtype=np.bool_), above_cut, ~above_cut])
         return TableColumns(output, likely, np.zeros(len(output)))
 
     def _restricted(self, pool: TableColumns) -> _Solution | None:
-        """Solves the program with these columns alone; None if the solver fails."""
+        """Solves the program with these columns alone; None if the solver fails.
+
+        Its variables are the masses of the columns, and last the variance that is made least.
+        """
         from scipy.optimize import linprog
 
         y = self.levels
-        output = pool.output
+        output = pool.output[:, None]
+        # The probability of a column under each level, divided by its mass: (columns, levels).
         chance = np.where(pool.likely, 1.0, 1 / self.ratio)
         many = len(output)
-        weights = self.weights
+        # Under every level probabilities sum to 1, and the mean output is the level.
         sums = self.sums @ chance.T
-        means = self.differences @ (chance * output[:, None]).T
-        squares = weights @ (chance * output[:, None] ** 2).T
+        means = self.differences @ (chance * output).T
+        equalities = np.vstack([sums, means])
+        # No mean square is above the square of the level by more than the last variable.
+        squares = self.weights @ (chance * output**2).T
         precise = dict.fromkeys(
             ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
         )
@@ -246,8 +261,8 @@ class _Program:
         found = run(
             np.append(np.zeros(many), 1.0),
             A_ub=np.hstack([squares, -np.ones((len(squares), 1))]),
-            b_ub=weights @ y**2,
-            A_eq=np.hstack([np.vstack([sums, means]), np.zeros((len(sums) + len(means), 1))]),
+            b_ub=self.weights @ y**2,
+            A_eq=np.hstack([equalities, np.zeros((len(equalities), 1))]),
             b_eq=np.concatenate([self.sums.sum(axis=1), self.differences @ y]),
             bounds=[(0, None)] * many + [(None, None)],
             method="highs",
@@ -255,22 +270,27 @@ class _Program:
         )
         if found.status != 0:
             return None
-        part = np.maximum(-found.ineqlin.marginals, 0)
-        weight = part / part.sum() @ weights
-        if self.worst_case:
-            weight = (1 - _EVEN) * weight + _EVEN / len(weight)
-        marginals = found.eqlin.marginals
-        slope = marginals[len(sums) :] @ self.differences
-        total = marginals[: len(sums)] @ self.sums
-        dual = Proof(weight=weight, slope=slope, total=total)
+        dual = self._dual(found.ineqlin.marginals, found.eqlin.marginals)
         columns = pool._replace(mass=found.x[:many] / self.ratio)
         return _Solution(columns, float(found.fun), dual)
 
+    def _dual(self, of_squares: Floats, of_equalities: Floats) -> Proof:
+        """Returns the dual variables of all levels, from the marginals of the program's rows."""
+        # They are at most 0 but for rounding.
+        part = np.maximum(-of_squares, 0)
+        weight = part / part.sum() @ self.weights
+        if self.worst_case:
+            weight = (1 - _EVEN) * weight + _EVEN / len(weight)
+        many = len(self.sums)
+        total = of_equalities[:many] @ self.sums
+        slope = of_equalities[many:] @ self.differences
+        return Proof(weight=weight, slope=slope, total=total)
+
     def _kept(self, pool: TableColumns, dual: Proof) -> TableColumns:
         """Returns the columns in use, and those of the others that cost least."""
-        o = pool.output[:, None]
-        values = dual.weight * o**2 - dual.slope * o - dual.total
-        cost = (np.where(pool.likely, 1.0, 1 / self.ratio) * values).sum(axis=1)
+        output = pool.output[:, None]
+        parabolas = dual.weight * output**2 - dual.slope * output - dual.total
+        cost = (np.where(pool.likely, 1.0, 1 / self.ratio) * parabolas).sum(axis=1)
         spare = _SPARE * len(self.levels)
         limit = np.sort(cost)[spare] if len(cost) > spare else np.inf
         kept = (pool.mass > 0) | (cost < limit)
@@ -281,9 +301,11 @@ class _Program:
         for dual in duals:
             least, output, inside = dual.pieces(self.ratio)
             new = least < -_SAME
-            more = output[new], inside[new], np.zeros(int(new.sum()))
-            joined: Any = [np.concatenate(each) for each in zip(kept, more, strict=True)]
-            kept = TableColumns(*joined)
+            kept = TableColumns(
+                np.append(kept.output, output[new]),
+                np.vstack([kept.likely, inside[new]]),
+                np.append(kept.mass, np.zeros(int(new.sum()))),
+            )
         return kept
 
     def _joined(self, pool: TableColumns) -> TableColumns:
@@ -297,10 +319,10 @@ class _Program:
             output = np.concatenate([output, -output])
             mass = np.concatenate([mass, mass]) / 2
             likely = np.vstack([likely, likely[:, ::-1]])
-        sets, place = np.unique(likely, axis=0, return_inverse=True)
-        total = np.bincount(place.ravel(), mass).astype(np.float64)
+        sets, set_of_column = np.unique(likely, axis=0, return_inverse=True)
+        total = np.bincount(set_of_column.ravel(), mass).astype(np.float64)
         used = total > _LEAST_MASS
-        mean = np.bincount(place.ravel(), mass * output)[used] / total[used]
+        mean = np.bincount(set_of_column.ravel(), mass * output)[used] / total[used]
         return TableColumns(mean, sets[used], total[used])
 
 
@@ -314,7 +336,7 @@ def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseT
     for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):
         smaller = int(mass * (1 - _FILL) * ONE)
         larger = smaller * ratio.numerator // ratio.denominator
-        rows.append([larger if each else smaller for each in likely])
+        rows.append([larger if is_likely else smaller for is_likely in likely])
     rows.append([ONE - sum(column) for column in zip(*rows, strict=True)])
     if min(map(min, rows)) < 1:
         raise InputError("the levels are too close to each other", "use fewer levels")

@@ -88,6 +88,7 @@ def choice_of(
     """Returns the choice with the smallest lambda for a floor, a noise, epsilon and delta."""
     levels = len(kept)
     floor = math.floor(asked.floor * PART)
+    # In floating point, 1/K may be a bit too large: it is lowered below.
     if not 1 <= floor <= PART // levels + 1:
         raise InputError(
             f"the floor is {asked.floor:g}",

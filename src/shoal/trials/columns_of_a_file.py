@@ -27,8 +27,12 @@ def read_trial(
     look: bool = False,
     ledger: Any = None,
 ) -> tuple[Experiment, Any]:
-    """Returns the experiment of a file's public columns, and its outcomes if `look` says so."""
+    """Returns the experiment of a file's public columns, and its outcomes if `look` says so.
+
+    `names` are the covariates, as questions call them.
+    """
     covariates = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
+    # The word "units" stands for no column.
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
     public |= {"assigned": groups} | {f"covariate {name}": name for name in covariates}

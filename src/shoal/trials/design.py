@@ -175,13 +175,15 @@ class Design(Model):
     def model_post_init(self, _: Any) -> None:
         """Refuse columns of another length than kinds, and codes that do not number values."""
         kinds = len(self.cell)
-        codes = [(each.codes, len(each.values)) for each in self.covariates]
-        codes += [] if self.group is None else [(self.group, int(self.group.max()) + 1)]
+        # Each column of codes, and how many values they number, each of which occurs.
+        columns = [(each.codes, len(each.values)) for each in self.covariates]
+        if self.group is not None:
+            columns.append((self.group, int(self.group.max()) + 1))
         fits = (
             kinds == len(self.many) > 0
             and all(
-                len(column) == kinds and len(np.unique(column)) == many > int(column.max())
-                for column, many in codes
+                len(codes) == kinds and len(np.unique(codes)) == values > int(codes.max())
+                for codes, values in columns
             )
             and int(self.cell.max()) < len(self.clusters) * len(self.arms)
             and int(self.many.min()) > 0
@@ -217,19 +219,21 @@ def effect_weights(
     """
     many = design.many
     codes = np.zeros_like(design.cell) if group is None else group.codes
-    part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
+    # The place of each kind: its subgroup in its cluster.
+    place = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
     # A kind is in control (0), in the arm (1) or in another arm (2).
     role = np.full_like(design.arm, 2)
     role[design.arm == 0] = 0
     role[design.arm == arm] = 1
-    sizes = np.bincount(part * 3 + role, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
+    sizes = np.bincount(place * 3 + role, many, 3 * (int(place.max()) + 1)).reshape(-1, 3)
     if group is not None and not sizes[:, :2].all():
         raise _lacking(design, arm, group)
-    share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
+    share = np.bincount(place, many)[place] / np.bincount(codes, many)[codes]
     if shares is not None:
         share = shares[design.cluster]
     signed = np.where(role == 1, share, -share)
-    weight = np.where(role < 2, signed / sizes[part, role], 0.0)
+    weight = np.where(role < 2, signed / sizes[place, role], 0.0)
+    # A row for each subgroup, in which kinds of other subgroups have no weight.
     found = np.zeros((int(codes.max()) + 1, len(codes)))
     found[codes, np.arange(len(codes))] = weight
     return found
@@ -241,11 +245,11 @@ def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
     place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
     count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
     lacking_cells = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
-    home, at = lacking_cells[0].tolist()
-    missing = arm if count[home, at, arm] == 0 else 0
-    where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
+    cluster, value = lacking_cells[0].tolist()
+    missing = arm if count[cluster, value, arm] == 0 else 0
+    where = f" of the cluster {design.clusters[cluster].as_py()}" if shape[0] > 1 else ""
     return InputError(
-        f"no unit where {group.name} is {_text(group.values[at])}{where} is in the arm "
+        f"no unit where {group.name} is {_text(group.values[value])}{where} is in the arm "
         f"{printable(design.arm_names[missing])!r} ({len(lacking_cells)} such cells)",
         "merge subgroups or clusters until each has units of both arms, or ask for a regression "
         "on the covariate",

@@ -269,8 +269,9 @@ class Domain:
             numbers = floats(array if texts is None else _numbers_in(texts))
             order = np.argsort(self._label_numbers)
             rising = self._label_numbers[order]
-            nearest = np.searchsorted(rising, numbers).clip(max=len(rising) - 1)
-            codes = np.where(rising[nearest] == numbers, order[nearest], 0)
+            # The first label that is not below an outcome is its own, if it has one.
+            candidate = np.searchsorted(rising, numbers).clip(max=len(rising) - 1)
+            codes = np.where(rising[candidate] == numbers, order[candidate], 0)
             missing = np.isnan(numbers) if texts is None else texts.is_null().to_numpy(False)
         return np.where(missing, np.nan, self.array[codes])
 

@@ -114,16 +114,16 @@ def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
         # Means may cancel near 0 where outcomes do not, so that squares give the size of rounding.
         scale = pair.mean**2 + np.nan_to_num(np.abs(pair.s2))
         tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
-        here = _finite(weight, pair)
-        finite = inferred(value, here, tiny, confidence, THESE_UNITS)
+        of_these_units = _finite(weight, pair)
+        finite = inferred(value, of_these_units, tiny, confidence, THESE_UNITS)
         if single_cluster:
-            wider = inferred(value, here, tiny, confidence, _ONE_CLUSTER)
+            population = inferred(value, of_these_units, tiny, confidence, _ONE_CLUSTER)
         else:
-            there = _pooled(weight, pair, all_clusters)
-            wider = inferred(value, there, tiny, confidence, _CLUSTERS)
+            of_clusters = _pooled(weight, pair, all_clusters)
+            population = inferred(value, of_clusters, tiny, confidence, _CLUSTERS)
         error = np.sqrt(np.maximum(pair.estimated, 0).sum(axis=1) + pair.noise.sum(axis=1))
         clusters = ClusterEffects(cluster_names, pair.value, error, weight)
-        found.append(Effect(arms[arm], arms[0], value, finite, wider, clusters))
+        found.append(Effect(arms[arm], arms[0], value, finite, population, clusters))
     return found
 
 
@@ -265,6 +265,7 @@ def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats
     numbers = counts.astype(np.float64)
     for arm, effect in enumerate(effects, start=1):
         why = ""
+        # If noise hides all units of an arm, nothing can be said of them.
         if (numbers[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
             units = units_that_count(np.maximum(numbers.sum(axis=2), _NOBODY))[[0, arm]]
             units = units / kurtosis(numbers, values, arm)

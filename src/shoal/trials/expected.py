@@ -143,16 +143,19 @@ def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
     for points in (1, _KINDS):
         places, weight = np.polynomial.hermite_e.hermegauss(points)
         rules[points] = places, weight / weight.sum()
-    number = np.where(between > 0, _KINDS, 1)
-    expectation = np.repeat(np.arange(len(mean)), number)
-    place, share = np.hstack([rules[points] for points in number.tolist()])
+    # Clusters that do not differ are of one kind.
+    kinds = np.where(between > 0, _KINDS, 1)
+    place, share = np.hstack([rules[points] for points in kinds.tolist()])
+    # The expectation that each kind belongs to.
+    expectation = np.repeat(np.arange(len(mean)), kinds)
     middle = mean[expectation] + np.sqrt(between[expectation]) * sd[expectation] * place
     # Clusters in which all outcomes are equal are treated as very narrow ones.
     within = np.maximum(np.sqrt(1 - between) * sd, (levels[-1] - levels[0]) * 1e-9)[expectation]
+    # An outcome goes to its nearest level.
     edges = levels[:-1] + np.diff(levels) / 2
     below = ndtr((edges - middle[:, None]) / within[:, None])
-    shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
-    return Kinds(share, shares / shares.sum(axis=1, keepdims=True), np.cumsum(number) - number)
+    on_level = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    return Kinds(share, on_level / on_level.sum(axis=1, keepdims=True), np.cumsum(kinds) - kinds)
 
 
 def _binary(rate: Floats, between: Floats) -> Kinds:

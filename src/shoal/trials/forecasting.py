@@ -46,8 +46,9 @@ EVERYTHING = "everything"
 ANSWERS = "answers"
 # A table of units is recommended where its variance is above the smallest by this part at most.
 _TOLERANCE = 0.02
-# The shares of arms unless given, and the smallest share.
+# The shares of arms unless given.
 _SHARES = (0.5, 0.5)
+# The smallest share; shares need not add up to 1.
 _TINY = 1e-9
 # The largest effect, in the outcome's unit.
 _LARGEST = 1e50
@@ -319,6 +320,7 @@ class Forecast(Shown, Tabular):
                 for row in varied.rows
             ]
         found = pa.Table.from_pylist(rows)
+        # A column of nulls alone would have no type.
         return found.set_column(8, "power", found["power"].cast(pa.float64()))
 
     def to_document(self) -> documents.Document:
@@ -465,8 +467,8 @@ def noise_of_effects(
 ) -> tuple[tuple[float, float], float]:
     """Returns the standard deviations of the noise of effects as questions, and of one by hand.
 
-    As questions they are those of the mean effect and, as a root mean square, of effects by
-    cluster. By hand, noise is added to the mean effect alone.
+    The first two are those of the mean effect and, as a root mean square, of effects by cluster, if
+    both are asked as questions. The last is that of noise added to the mean effect alone.
     """
     effects = sizes.shape[1] - 1
     # Released effects share epsilon, since control is in all of them. Released means of arms need
@@ -479,12 +481,17 @@ def noise_of_effects(
     # estimated: only the rest is left for effects.
     rest = (1 - MEANS_SHARE) ** 2
     # In a cluster, an effect needs the larger of two weights, and the two means need both.
-    pairs = 1 / np.minimum(sizes[:, 1:], sizes[:, :1]) ** 2
+    larger = 1 / np.minimum(sizes[:, 1:], sizes[:, :1]) ** 2
     both = 1 / sizes[:, 1:] ** 2 + 1 / sizes[:, :1] ** 2
-    of_clusters = min(effects**2 * float(pairs.mean()) / rest, float(both.mean()))
+    of_clusters = min(effects**2 * float(larger.mean()) / rest, float(both.mean()))
     of_mean = min(by_effects / rest, by_means)
-    noise = [math.sqrt(2 * each) * width / epsilon for each in (of_mean, of_clusters)]
-    return (noise[0], noise[1]), math.sqrt(2 * min(by_effects, by_means)) * width / epsilon
+    by_hand = min(by_effects, by_means)
+
+    def deviation(squared_scale: float) -> float:
+        """Returns the standard deviation of Laplace noise of this scale for width and epsilon 1."""
+        return math.sqrt(2 * squared_scale) * width / epsilon
+
+    return (deviation(of_mean), deviation(of_clusters)), deviation(by_hand)
 
 
 def _extreme_errors(variance: Floats) -> tuple[float, float]:
@@ -525,7 +532,9 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
     n = checks.whole(n, "units", least=1, most=_MOST_UNITS, example=6000)
     clusters = checks.whole(clusters, "clusters", least=1, most=_MOST_CLUSTERS, example=3)
     if n >= clusters:
+        # The first clusters get the units that are left over.
         units = n // clusters + (np.arange(clusters) < n % clusters)
+        # Sums over arms are rounded, so that the arms of a cluster add up to its units.
         ends = np.rint(units[:, None] * (np.cumsum(part) / part.sum())).astype(np.int64)
         sizes = np.diff(ends, axis=1, prepend=0)
         if sizes.min() > 0:

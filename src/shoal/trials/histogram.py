@@ -100,10 +100,11 @@ class HistogramPlan(Plan):
         # The noise of a mean is a sum of Laplace variables with variances proportional to `square`:
         # their squared variances sum to this part of the squared variance of the mean.
         concentration = float((square**2).sum()) / float(square.sum()) ** 2
+        # The noise of s2: by the squared deviations of levels, and by the square of the mean.
         deviation = (levels - mean[:, :, None]) ** 2
         deviation -= deviation.mean(axis=2, keepdims=True)
-        scale = self.chosen.counts.variance / sizes.astype(np.float64) ** 2
-        linear = scale * (deviation**2).sum(axis=2)
+        share_variance = self.chosen.counts.variance / sizes.astype(np.float64) ** 2
+        linear = share_variance * (deviation**2).sum(axis=2)
         quadratic = (2 + 3 * concentration) * noise**2
         s2_noise = (correction / sizes) ** 2 * (linear + quadratic)
         cells = Cells(sizes, mean, s2, noise, concentration * noise**2, s2_noise)
@@ -144,8 +145,10 @@ class HistogramPlan(Plan):
 
 def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
     """Returns the choice with the most steps for each unit whose loss is at most epsilon."""
-    narrow = min(max(float(epsilon), 2.0 ** -(MOST_BITS + 1)), 1.0)
-    bits = lattice_bits(SIDES, narrow)
+    # The lattice is as fine as for an epsilon in these limits; what does not fit is refused below.
+    limited = min(max(float(epsilon), 2.0 ** -(MOST_BITS + 1)), 1.0)
+    bits = lattice_bits(SIDES, limited)
+    # A unit moves two counts, by `per_unit` steps each.
     steps = math.floor(epsilon * 2**bits)
     if bits > MOST_BITS or steps * (units + 1) > 2**CAPACITY:
         raise InputError(

@@ -315,6 +315,7 @@ class Plan(plans.Plan[Private, Any]):
         design = self.design
         source = self.source
         columns = {each.name: each.codes for each in design.covariates}
+        # Without a file, columns are called by their roles.
         columns[(source and source.cluster) or CLUSTER] = design.cluster
         if design.group is not None:
             columns[(source and source.assigned) or "assigned"] = design.group
@@ -359,38 +360,39 @@ class Plan(plans.Plan[Private, Any]):
         """
         design = self.design
         estimates = self.read(drawn, CONFIDENCE)
-        listed = [each.to_document() for each in estimates]
+        shown = list[documents.Document]()
+        # Effects have their warnings themselves, answers have them together.
         warned = [*getattr(estimates, "warnings", ())]
         plan = None
         results = None
-        many = int(design.many.min()) >= FEWEST_ALIKE
-        if many and (design.group is None or self.kind == "questions"):
+        all_alike = int(design.many.min()) >= FEWEST_ALIKE
+        if all_alike and (design.group is None or self.kind == "questions"):
             nameless = replace(self, design=design.model_copy(update={"units": None}))
             plan = nameless.to_document()
             del plan["audience"]
             results = nameless.results(self.nameless(drawn))
-            listed = []
         else:
-            rest_on = zip(listed, self.effective_units.tolist(), strict=True)
-            shown = [each for each, units in rest_on if units >= FEWEST_ALIKE]
-            if len(shown) < len(listed):
+            for estimate, units in zip(estimates, self.effective_units.tolist(), strict=True):
+                if units >= FEWEST_ALIKE:
+                    document = estimate.to_document()
+                    if "clusters" in document:
+                        # Effects of clusters may be about a few units.
+                        document["clusters"] = None
+                    shown.append(document)
+            left_out = len(estimates) - len(shown)
+            if left_out:
                 # Sentences may name what is left out.
                 warned = [
-                    f"{len(listed) - len(shown)} of {len(listed)} estimates rest on fewer than "
-                    f"{FEWEST_ALIKE} units and are left out"
+                    f"{left_out} of {len(estimates)} estimates rest on fewer than {FEWEST_ALIKE} "
+                    "units and are left out"
                 ]
-            # Effects of clusters may be about a few units.
-            listed = [
-                {name: None if name == "clusters" else value for name, value in each.items()}
-                for each in shown
-            ]
         arms = zip(design.arm_names, design.sizes.sum(axis=0).tolist(), strict=True)
         return Published(
             mechanism=self.mechanism,
             units=design.n,
             clusters=len(design.clusters),
             arms=tuple(name for name, units in arms if units >= FEWEST_ALIKE),
-            estimates=tuple(listed),
+            estimates=tuple(shown),
             head=getattr(estimates, "head", ""),
             warnings=tuple(warned),
             plan=plan,
@@ -509,8 +511,10 @@ class Release(release.TableRelease[Plan, Any]):
         """
         wanted = check_confidence(confidence)
         published = self.published
+        with_groups = assigned is not None or unit is not None
         if published.plan is None and isinstance(self.said, envelope.Manifest):
-            if wanted != CONFIDENCE or assigned is not None or unit is not None:
+            # Such a manifest has only the estimates that were shown.
+            if wanted != CONFIDENCE or with_groups:
                 raise envelope.needs_record()
             return published.found()
         plan = self.plan
@@ -519,7 +523,7 @@ class Release(release.TableRelease[Plan, Any]):
             if assigned is None:
                 self._warn_of_clusters()
             return plan.read(drawn, wanted, assigned=assigned, unit=unit)
-        if assigned is not None or unit is not None:
+        if with_groups:
             raise InputError(
                 f"a release by {plan.mechanism} gives no effects of assigned groups",
                 "plan the experiment with assigned=, or plan a table: experiment.table(...)",

@@ -72,14 +72,15 @@ class ResponseTable:
             rows = self.numbers.tolist()
             return ratio_epsilon(max(Fraction(max(row), min(row)) for row in rows))
         found = Fraction(0)
-        for k, of_level in enumerate(self.numbers.T):
+        for level, of_level in enumerate(self.numbers.T):
+            # Responses that are likelier under this level than under another: (responses, levels).
             likelier = of_level[:, None] > self.numbers
             if int(likelier.sum(axis=0).max()) > 1:
                 raise InputError("this table of responses takes no delta", "leave delta out")
-            for row, other in np.argwhere(likelier).tolist():
-                least = Fraction(int(self.numbers[row, other]), ONE)
-                kept = Fraction(int(self.numbers[row, k]), ONE) - least
-                found = max(found, response_epsilon(kept, least, delta))
+            for response, other in np.argwhere(likelier).tolist():
+                least = Fraction(int(self.numbers[response, other]), ONE)
+                more = Fraction(int(self.numbers[response, level]), ONE) - least
+                found = max(found, response_epsilon(more, least, delta))
         return found
 
     @property

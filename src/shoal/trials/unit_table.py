@@ -215,6 +215,7 @@ class TablePlan(Plan):
         responses = np.broadcast_to(above, (sizes.size, self.responses)).reshape(counts.shape)
         mean = (counts * responses).sum(axis=2) / sizes
         squares = (counts * (responses - mean[:, :, None]) ** 2).sum(axis=2)
+        # `Cells.of` makes the variance of a single unit unknown.
         cells = Cells.of(sizes, mean, squares / np.maximum(sizes - 1, 1))
         group = None
         if assigned is None or isinstance(assigned, str):

@@ -1,7 +1,7 @@
 """Checks the public columns of the units of an experiment, and sorts units by these columns."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,16 @@ from shoal.release.columns import ONE_ROW
 from shoal.trials.assigned_groups import check_groups, refuse_texts_but_units
 from shoal.trials.design import RESERVED, Covariate, Design, column_of
 
+# What stands between names in questions, and so in no name.
 _BETWEEN = (" + ", ":")
+# The fewest arms, units of an arm, and values of a covariate.
 FEWEST = 2
 _MOST_ARMS = 64
 _MOST_COVARIATES = 64
+# The most characters of a covariate's name.
 _LONGEST = 100
-# Sums of squares of regressors must be numbers.
+# The smallest and the largest number of a covariate: sums of squares of regressors must be finite
+# and above 0.
 _SMALLEST = 1e-50
 _LARGEST = 1e50
 _WHOLE_CLUSTERS = (
@@ -83,47 +87,77 @@ class Units:
         } | {f"covariate {name}": each for name, each in named.items()}
         self.all_rows = _rows(self.given)
         paired({}, self.given)
-        rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
-        arms, arm_code = _control_first(*_ranked(arm, "arm", rows), control)
-        cluster_code = np.zeros(len(rows), dtype=np.int64)
-        cluster_names: pa.Array[Any] = pa.array(["all"])
-        if cluster is not None:
-            cluster_names, cluster_code = _ranked(cluster, "cluster", rows)
-        whole, self.left_out = _whole(
-            cluster_code, arm_code, (len(cluster_names), len(arms)), single_arm
-        )
-        inside = whole[cluster_code]
-        rows = rows[inside]
-        cluster_code = (np.cumsum(whole) - 1)[cluster_code[inside]]
-        cell = cluster_code * len(arms) + arm_code[inside]
-        columns = [_covariate(name, each, rows) for name, each in named.items()]
-        names = None if unit is None else _names(unit, rows)
-        group = None if groups is None else _ranked(groups, "assigned", rows)[1]
-        codes = [each.codes for each in columns]
-        public = [cell, *([] if group is None else [group]), *codes]
-        order = np.lexsort([*([] if names is None else [names[1]]), *reversed(public)])
+        cells = _cells(self.given, self.all_rows, control, single_arm)
+        self.left_out = cells.left_out
+        columns = [_covariate(name, each, cells.rows) for name, each in named.items()]
+        public = [cells.cell]
+        if groups is not None:
+            public.append(_ranked(groups, "assigned", cells.rows)[1])
+        public += [each.codes for each in columns]
+        # `lexsort` sorts by the last column first: units of a kind come in the order of names.
+        sorted_by = public[::-1]
+        names = None
+        if unit is not None:
+            names, place = _names(unit, cells.rows)
+            sorted_by.insert(0, place)
+        order = np.lexsort(sorted_by)
         table = np.stack(public)[:, order]
         # Units that are equal in all public columns are neighbours now: `first` of each kind.
         first = np.flatnonzero(np.r_[True, (np.diff(table, axis=1) != 0).any(axis=0)])
-        self.rows = rows[order]
+        self.rows = cells.rows[order]
         self.design = Design.of(
-            clusters=cluster_names.take(np.flatnonzero(whole)),
-            arms=arms,
-            cell=cell[order][first],
+            clusters=cells.clusters,
+            arms=cells.arms,
+            cell=table[0, first],
             many=np.diff(np.r_[first, len(order)]),
-            group=None if group is None else group[order][first],
+            group=None if groups is None else table[1, first],
             covariates=tuple(
                 each.model_copy(update={"codes": each.codes[order[first]]}) for each in columns
             ),
-            units=None if names is None else names[0].take(order),
+            units=None if names is None else names.take(order),
             clustering_epsilon=clustering_epsilon,
         )
-        if group is not None:
+        if groups is not None:
             check_groups(
                 self.design,
                 np.asarray(self.design.group)[self.design.kind_of_unit],
                 keys.as_array(groups, "assigned").take(self.rows),
             )
+
+
+class _Cells(NamedTuple):
+    """The rows that count, the cell of each, and the keys of clusters and arms, control first.
+
+    `left_out` is the number of clusters in which an arm has nobody.
+    """
+
+    rows: Ints
+    cell: Ints
+    clusters: "pa.Array[Any]"
+    arms: "pa.Array[Any]"
+    left_out: int
+
+
+def _cells(given: Mapping[str, Any], all_rows: int, control: Any, single_arm: str) -> _Cells:
+    """Returns the cells of clusters and arms, without clusters that lack units of an arm."""
+    keep = given["keep"]
+    rows = np.arange(all_rows) if keep is None else _kept(keep, all_rows)
+    arms, arm = _control_first(*_ranked(given["arm"], "arm", rows), control)
+    cluster = np.zeros(len(rows), dtype=np.int64)
+    clusters: pa.Array[Any] = pa.array(["all"])
+    if given["cluster"] is not None:
+        clusters, cluster = _ranked(given["cluster"], "cluster", rows)
+    has_all_arms = _has_all_arms(cluster, arm, (len(clusters), len(arms)), single_arm)
+    inside = has_all_arms[cluster]
+    # The clusters that stay are numbered again, from 0.
+    cluster = (np.cumsum(has_all_arms) - 1)[cluster[inside]]
+    return _Cells(
+        rows=rows[inside],
+        cell=cluster * len(arms) + arm[inside],
+        clusters=clusters.take(np.flatnonzero(has_all_arms)),
+        arms=arms,
+        left_out=int((~has_all_arms).sum()),
+    )
 
 
 def _ranked(values: Any, name: str, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
@@ -194,27 +228,29 @@ def _control_first(arms: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa.
         )
     at = values.index(control)
     order = np.r_[at, np.delete(np.arange(len(values)), at)]
+    # The sorting order of a permutation is its inverse: the new place of each arm.
     return arms.take(order), np.argsort(order)[arm]
 
 
-def _whole(cluster: Ints, arm: Ints, shape: tuple[int, int], single_arm: str) -> tuple[Bools, int]:
-    """Returns which clusters have units of every arm, and how many do not."""
-    sizes = np.bincount(cluster * shape[1] + arm, minlength=shape[0] * shape[1]).reshape(shape)
-    whole = np.asarray((sizes > 0).all(axis=1))
-    lacking = int((~whole).sum())
-    if len(sizes) > 1 and ((sizes > 0).sum(axis=1) == 1).all():
+def _has_all_arms(cluster: Ints, arm: Ints, shape: tuple[int, int], single_arm: str) -> Bools:
+    """Returns which clusters have units of every arm, and refuses others unless they may go."""
+    clusters, arms = shape
+    sizes = np.bincount(cluster * arms + arm, minlength=clusters * arms).reshape(shape)
+    found = np.asarray((sizes > 0).all(axis=1))
+    lacking = int((~found).sum())
+    if clusters > 1 and ((sizes > 0).sum(axis=1) == 1).all():
         raise DataError(
-            f"each of {len(sizes)} clusters has units of only one arm",
+            f"each of {clusters} clusters has units of only one arm",
             "give clusters within which units or groups were assigned, with units of every arm; "
             f"{_WHOLE_CLUSTERS}",
         )
-    if not whole.any() or (lacking and single_arm == "refuse"):
+    if lacking == clusters or (lacking and single_arm == "refuse"):
         raise DataError(
-            f"{lacking} of {len(whole)} clusters lack units of an arm",
+            f"{lacking} of {clusters} clusters lack units of an arm",
             'if units were assigned one by one, give single_arm="drop" (--single-arm drop) to '
             f"leave such clusters out, or merge them; {_WHOLE_CLUSTERS}",
         )
-    return whole, lacking
+    return found
 
 
 def _name(name: Any) -> str:

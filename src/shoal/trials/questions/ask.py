@@ -171,8 +171,7 @@ class Questions:
             raise InputError("there are no questions", "ask with effect, means or regression")
         usual = (_LARGEST if len(domain.levels) == 2 else USUAL) * width
         given = usual if sd is None else sd
-        least = _LEAST_SD * width
-        sd = checks.number(given, "sd", least=least, most=width, example=width / 4)
+        sd = checks.number(given, "sd", least=_LEAST_SD * width, most=width, example=width / 4)
         asked = {"domain": domain, "epsilon": epsilon, "entries": self.entries, "sd": sd}
         request = QuestionsRequest.of(**asked)
         loss = request.epsilon
@@ -182,6 +181,7 @@ class Questions:
         # Of equal plans, the first one is taken.
         found = min(tried, key=_total_width)
         try:
+            # There is no loss if questions do not follow from the rounded numbers.
             spent = found.exact_epsilon
         except LookupError:
             raise InputError(

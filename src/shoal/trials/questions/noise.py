@@ -59,8 +59,9 @@ _ROTATIONS = 3
 _MOST_KINDS = 4000
 # Kinds that the search leaves out may lose this many times what the others do.
 _BEYOND = 1.001
-# The search is repeated at most this many times, each time with this many kinds more.
+# The search is repeated at most this many times.
 _ROUNDS = 4
+# Each time it looks at this many kinds more.
 _MORE = 500
 # Parts are equal if their weights, divided by the largest, agree to this many decimal places.
 _DIGITS = 12
@@ -71,6 +72,7 @@ def choices(
 ) -> Iterator[Choice]:
     """Yields whole numbers whose loss is at most epsilon, and from which all questions follow."""
     entries = [each.entry for each in blocks]
+    # Squares of more units would not fit whole numbers of 64 bits.
     if design.n > MOST_UNITS:
         raise InputError(
             f"there are {design.n} units", f"give at most {MOST_UNITS}, or plan a table of units"
@@ -83,9 +85,9 @@ def choices(
         yield fitted_sums(_few(sums), design.many, epsilon, None)
         return
     by = grouped_by(design, entries)
-    means = means_needed(design, entries, by)
-    needed = None if means is None else group_means(means, design.many)
-    best = _best(design, blocks, needed)
+    group_of_means = means_needed(design, entries, by)
+    means = None if group_of_means is None else group_means(group_of_means, design.many)
+    best = _best(design, blocks, means)
     if best is None:
         if any(each.kind == REGRESSION for each in entries):
             many = sum(len(each.names) for each in blocks)
@@ -93,22 +95,24 @@ def choices(
                 f"{many} questions are too many with regressions",
                 f"ask at most {_MOST_SEARCHED}",
             )
+        # All effects and means follow from sums of clusters, arms and subgroups.
         sums = design.codes(list(dict.fromkeys([CLUSTER, ARM, *subgroups])))
         yield fitted_sums(_few(sums), design.many, epsilon, by)
         return
-    main, alone = best
-    if alone or needed is None:
+    main, means_follow = best
+    if means_follow or means is None:
         yield fitted_rows(main / width, design.many, epsilon, by)
         return
+    # A share of epsilon goes to sums of the groups whose means are needed.
     for share in MEANS_SHARES:
-        rows = np.concatenate([(1 - share) * main, share * (needed > 0)])
+        rows = np.concatenate([(1 - share) * main, share * (means > 0)])
         yield fitted_rows(rows / width, design.many, epsilon, by)
 
 
 def _best(
-    design: Design, blocks: Sequence[Block], needed: Floats | None
+    design: Design, blocks: Sequence[Block], means: Floats | None
 ) -> tuple[Floats, bool] | None:
-    """Returns the sums of least total variance, and whether needed means follow from them.
+    """Returns the sums of least total variance, and whether the needed means follow from them.
 
     It returns None if the questions follow from none of the sums that are tried.
     """
@@ -117,26 +121,29 @@ def _best(
     root = np.sqrt(design.many)
     best = None
     smallest_total = np.inf
-    length = lengths(rows, design.many)
-    scaled_rows = rows / length[:, None] * root
-    for main in _candidates(rows, rows / length[:, None], names, blocks):
+    even_rows = rows / lengths(rows, design.many)[:, None]
+    scaled_rows = even_rows * root
+    for main in _candidates(rows, even_rows, names, blocks):
         inverse = np.asarray(np.linalg.pinv(main * root, rcond=1e-12), dtype=np.float64)
         if not _follow(rows, main, inverse, root):
             continue
-        alone = needed is None or _follow(needed, main, inverse, root)
-        share = 0.0 if alone else MEANS_SHARE
+        means_follow = means is None or _follow(means, main, inverse, root)
+        share = 0.0 if means_follow else MEANS_SHARE
         recovered = scaled_rows @ inverse
         total = float((recovered**2).sum()) / (1 - share) ** 2
         if total < smallest_total:
             smallest_total = total
-            best = (main, alone)
+            best = (main, means_follow)
     return best
 
 
 def _candidates(
     rows: Floats, even: Floats, names: Sequence[str], blocks: Sequence[Block]
 ) -> Iterator[Floats]:
-    """Yields sums by which no unit of range 1 loses more than 1, with a search if rows overlap."""
+    """Yields sums by which no unit of range 1 loses more than 1, with a search if rows overlap.
+
+    The rows `even` are those of the questions, scaled to the length 1.
+    """
     disjoint = _disjoint(rows)
     if disjoint is not None:
         yield disjoint
@@ -208,11 +215,13 @@ def extremes(vectors: Floats) -> Ints:
     if len(first) <= _MOST_KINDS:
         return first
     distinct = vectors[:, first]
+    # Lengths are measured in a basis in which kinds vary alike in all directions.
     values, basis = np.linalg.eigh(distinct @ distinct.T / distinct.shape[1])
     root = basis / np.sqrt(np.maximum(values, values[-1] * 1e-12))
     length = ((root.T @ distinct) ** 2).sum(axis=0)
     half = _MOST_KINDS // 2
     chosen = [np.argsort(-length, kind="stable")[:half]]
+    # The other half is divided among questions, rounded upwards.
     for_each_question = -(-half // len(distinct))
     chosen += [np.argsort(-np.abs(row), kind="stable")[:for_each_question] for row in distinct]
     return first[np.unique(np.concatenate(chosen))]
@@ -254,18 +263,23 @@ def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
     The minimum is a local one.
     """
     basis, inside = independent(vectors, names)
-    diagonal = best_diagonal(vectors)
-    even = 1 / (len(basis) * np.abs(vectors).max(axis=1))
-    starts = [np.diag(diagonal) @ basis, np.diag(even) @ basis]
-    starts += _rotations(basis.T @ gaussian_noise(vectors).root)
+    best = np.diag(best_diagonal(vectors)) @ basis
+    even = np.diag(1 / (len(basis) * np.abs(vectors).max(axis=1))) @ basis
+    rotated = [*_rotations(basis.T @ gaussian_noise(vectors).root)]
     # A unit loses the same by v and by -v, so that each vector is needed once, with one sign.
     distinct = np.unique(inside * np.where(inside[0] < 0, -1, 1), axis=1)
-    tried = [*starts, *(_searched(each, distinct) for each in (starts[0], *starts[2:]))]
+    found = [_searched(each, distinct) for each in (best, *rotated)]
+    # A search may end above its start, as it makes another norm small.
+    tried = [best, even, *rotated, *found]
     return min(tried, key=lambda each: _total(each, inside)) @ basis.T
 
 
 def gaussian_noise(vectors: Floats) -> Gaussian:
-    """Returns nearly the covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all i."""
+    """Returns nearly the covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all i.
+
+    The vectors v_i are the columns. Each has a weight, a dual variable, which grows where it is
+    above its limit.
+    """
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
     inside = values[:, None] * rest
     length = np.abs(inside).max(axis=1)
@@ -278,18 +292,23 @@ def gaussian_noise(vectors: Floats) -> Gaussian:
         # A direction without weight keeps a little, because its root is a divisor.
         roots = np.sqrt(np.maximum(values, values[-1] * _ROUNDED))
         along = (axes / np.sqrt(roots)).T @ inside
-        slack = np.einsum("ij,ij->j", along, along) / float(roots.sum())
-        if float(slack.max()) <= 1 + _GAUSSIAN_GAP:
+        # v' Sigma^-1 v of each vector, for the covariance that belongs to these weights.
+        loss = np.einsum("ij,ij->j", along, along) / float(roots.sum())
+        if float(loss.max()) <= 1 + _GAUSSIAN_GAP:
             break
-        weights *= slack
+        weights *= loss
         weights /= weights.sum()
+    # Whatever the weights are, no covariance has a trace below the squared sum of these norms.
     norms = np.linalg.svd(vectors * np.sqrt(weights / weights.sum()), compute_uv=False)
     root = basis @ (axes * np.sqrt(roots * float(roots.sum())))
     return Gaussian(root, float(norms.sum() ** 2 / _OUTWARD))
 
 
 def best_diagonal(vectors: Floats) -> Floats:
-    """Returns nearly the t of least sum 1/t_k^2 with sum_k t_k|v_ki| <= 1 for all kinds i."""
+    """Returns nearly the t of least sum 1/t_k^2 with sum_k t_k|v_ki| <= 1 for all kinds i.
+
+    Each kind has a weight, a dual variable, which grows where it loses more than its limit.
+    """
     size = np.abs(vectors)
     weights = np.full(size.shape[1], 1 / size.shape[1])
     for _ in range(_MOST_STEPS):
@@ -305,6 +324,7 @@ def best_diagonal(vectors: Floats) -> Floats:
 
 def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
     """Returns a basis of the space that the vectors fill, and the vectors in this basis."""
+    # Squares of small numbers would underflow, so that the largest is made 1 first.
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
     even /= np.linalg.norm(even, axis=1, keepdims=True)
     directions, norms, _ = np.linalg.svd(even, full_matrices=False)
@@ -362,15 +382,21 @@ def _searched(start: Floats, inside: Floats) -> Floats:
 def _objective(
     flat: Floats, inside: Floats, norm: int, shape: tuple[int, int]
 ) -> tuple[float, Floats]:
-    """Returns the logarithm of the total with a p-norm of the losses, and its gradient."""
+    """Returns the logarithm of the total with a norm of the losses, and its gradient.
+
+    The norm, such as 20, stands for the largest loss, which has no gradient everywhere.
+    """
     strategy = flat.reshape(shape)
     moved = strategy @ inside
     loss = np.abs(moved).sum(axis=0)
+    # Powers of losses would overflow, so that the largest is made 1 first.
     largest = float(loss.max())
-    parts = (loss / largest) ** norm
+    powers = (loss / largest) ** norm
+    log_norm = np.log(largest) + np.log(powers.sum()) / norm
     inverse = np.linalg.pinv(strategy.T @ strategy, hermitian=True)
     trace = float(np.trace(inverse))
-    value = np.log(trace) + 2 * (np.log(largest) + np.log(parts.sum()) / norm)
-    share = parts / np.where(loss > 0, loss, 1) / parts.sum()
-    slope = -2 / trace * strategy @ inverse @ inverse + 2 * (np.sign(moved) * share) @ inside.T
+    value = np.log(trace) + 2 * log_norm
+    slope_of_trace = -2 / trace * strategy @ inverse @ inverse
+    share = powers / np.where(loss > 0, loss, 1) / powers.sum()
+    slope = slope_of_trace + 2 * (np.sign(moved) * share) @ inside.T
     return float(value), slope.ravel()

@@ -97,6 +97,7 @@ class Numbers:
         if self.rows is None:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
         moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
+        # Sums of 64 bits could overflow, those in floating point cannot.
         if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
             raise InputError("steps do not fit 60 bits", "ask for a smaller epsilon")
         return int(moved.sum(axis=0).max())
@@ -207,10 +208,10 @@ class Numbers:
 
 def _product(row: Ints, sums: Ints) -> int:
     """Returns the exact sum of products of a row and sums of kinds, by parts that fit 64 bits."""
-    top = row >> 2 * _PART
     rest = row & (4**_PART - 1)
-    parts = top @ sums, (rest >> _PART) @ sums, (rest & (2**_PART - 1)) @ sums
-    high, middle, low = map(int, parts)
+    high = int((row >> 2 * _PART) @ sums)
+    middle = int((rest >> _PART) @ sums)
+    low = int((rest & (2**_PART - 1)) @ sums)
     return (((high << _PART) + middle) << _PART) + low
 
 
@@ -229,10 +230,12 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
             f"ask for an epsilon of {float(_ROUNDING * rounding):.3g} or more, or fewer questions",
         )
     largest = np.abs(rows).max(axis=1)
+    # Documents hold numbers of 0 and more, so that `_ROW` is added.
     weights = np.rint(rows / largest[:, None] * _ROW).astype(np.int64) + _ROW
-    together = float(np.abs(rows).sum(axis=0).max())
-    # Every row has the same scale in its own unit: one step of row k is that scale over 2^32.
-    wanted = together / largest * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
+    most_moved = float(np.abs(rows).sum(axis=0).max())
+    # Every row has the same scale in its own unit: one step of row k is that scale, divided by
+    # 2^32.
+    wanted = most_moved / largest * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
     parts: dict[str, Any] = {"rows": weights.ravel(), "sums": None, "by": by}
     return _fitted(parts, many, wanted, epsilon)
 

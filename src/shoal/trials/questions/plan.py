@@ -212,27 +212,10 @@ class QuestionsPlan(Plan):
     def answers(self, drawn: QuestionsDrawn, blocks: Sequence[Block], confidence: float) -> Answers:
         """Returns answers to questions that follow from the released numbers."""
         wanted = check_level(confidence)
-        found = []
+        found = list[Answer]()
         notes = [*self._few_groups()]
-        middle = self.domain.levels[0] + self.domain.width / 2
         for block in blocks:
-            # Weights add up to 1 for means and constants, and to 0 for all other questions.
-            offset = middle * np.rint(block.rows @ self.design.many)
-            values = self._values(drawn, self.numbers.recover(block.rows)) + offset
-            every = zip(
-                self._predicted(block), values.tolist(), self._spreads(drawn, block), strict=True
-            )
-            for expected, value, spread in every:
-                half = spread.half_width(wanted)
-                answer = Answer(
-                    question=expected.question,
-                    value=value,
-                    standard_error=spread.half_width(_USUAL) / student(math.inf, _USUAL),
-                    predicted=expected.standard_error,
-                    interval=(value - half, value + half),
-                    confidence=wanted,
-                )
-                found.append(answer)
+            found += self._answers(drawn, block, wanted)
             notes += [*self._few_units(block), *self._rare(drawn, block)]
             if self.design.group is not None and block.of_regression:
                 notes.append(_BETWEEN.removeprefix("; "))
@@ -242,13 +225,32 @@ class QuestionsPlan(Plan):
         )
         return Answers(tuple(found), head, tuple(notes))
 
+    def _answers(self, drawn: QuestionsDrawn, block: Block, confidence: float) -> Iterator[Answer]:
+        """Yields the answers to the questions of a block."""
+        middle = self.domain.levels[0] + self.domain.width / 2
+        # Weights add up to 1 for means and constants, and to 0 for all other questions.
+        offset = middle * np.rint(block.rows @ self.design.many)
+        values = self._values(drawn, self.numbers.recover(block.rows)) + offset
+        spreads = self._spreads(drawn, block)
+        every = zip(self._predicted(block), values.tolist(), spreads, strict=True)
+        for predicted, value, spread in every:
+            half = spread.half_width(confidence)
+            yield Answer(
+                question=predicted.question,
+                value=value,
+                standard_error=spread.half_width(_USUAL) / student(math.inf, _USUAL),
+                predicted=predicted.standard_error,
+                interval=(value - half, value + half),
+                confidence=confidence,
+            )
+
     def _values(self, drawn: QuestionsDrawn, recovered: Floats) -> Floats:
         """Returns sums of released numbers; outcomes count from the middle of the range."""
         ticks = recovered @ np.array(drawn.numbers, dtype=float)
         return np.asarray(ticks * self.domain.width / TICKS)
 
     def _fit(self, block: Block) -> _Prediction:
-        """Returns the prediction of outcomes about which the questions of a block vary."""
+        """Returns the prediction whose residuals are what the variances of a block rest on."""
         if block.entry not in self._fits:
             fit, weights = fit_of(self.design, block, self.chosen.by)
             recovered = self.numbers.recover(weights)
@@ -264,6 +266,7 @@ class QuestionsPlan(Plan):
         """Yields each answer's variance, the noise of the answer, and the noise of the variance."""
         width = self.domain.width
         if self.design.group is not None:
+            # All units of a sum weigh 2^40.
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
             yield from self._group_spreads(block, sums * width / TICKS)
             return
@@ -308,11 +311,13 @@ class QuestionsPlan(Plan):
             yield found
 
     def _group_design(self, block: Block, at: int, sums: Floats | float = 0.0) -> _GroupDesign:
-        """Returns the assigned groups that a question of a block is about."""
+        """Returns the assigned groups that the question at this place of a block is about."""
         design = self.design
         entry = block.entry
+        # The kinds of units that the question is about.
         inside = np.ones(len(design.many), dtype=bool)
         if entry.kind == EFFECT and entry.by:
+            # Questions go through the values of the column, arm by arm.
             values = design.covariate(entry.by).codes
             inside = values == at % (int(values.max()) + 1)
         groups = np.asarray(design.group)[inside]
@@ -321,13 +326,11 @@ class QuestionsPlan(Plan):
         sizes = np.bincount(group, units).astype(np.float64)
         # Sums are released by group and subgroup: those of this question are added up by group.
         group_of_sum = np.full(len(self.chosen.steps), -1)
-        group_sums = np.zeros(len(sizes))
         group_of_sum[self.numbers.sums[inside]] = group
-        np.add.at(
-            group_sums,
-            group_of_sum[group_of_sum >= 0],
-            np.broadcast_to(sums, group_of_sum.shape)[group_of_sum >= 0],
-        )
+        is_asked = group_of_sum >= 0
+        group_sums = np.zeros(len(sizes))
+        asked_sums = np.broadcast_to(sums, group_of_sum.shape)[is_asked]
+        np.add.at(group_sums, group_of_sum[is_asked], asked_sums)
         weights = np.bincount(group, block.rows[at][inside] * units) / sizes
         if entry.kind == REGRESSION:
             columns = regressors_of(design, entry.columns)[1]
@@ -351,24 +354,25 @@ class QuestionsPlan(Plan):
         design = self.design
         rows = block.rows
         noise, _ = self.numbers.noise_parts(rows, self.domain.width)
-        size = lengths(rows, design.many)
-        heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
-        widths = self._widths(block, size) if design.group is None else self._group_widths(block)
-        every = zip(block.names, noise.tolist(), heaviest.tolist(), widths, strict=True)
-        for name, noise_variance, ratio, half in every:
+        length = lengths(rows, design.many)
+        # The root mean square of a question's weights is its length divided by the root of n.
+        ratios = np.abs(rows).max(axis=1) / length * math.sqrt(design.n)
+        widths = self._widths(block, length) if design.group is None else self._group_widths(block)
+        every = zip(block.names, noise.tolist(), ratios.tolist(), widths, strict=True)
+        for name, noise_variance, ratio, of_question in every:
             yield Predicted(
                 question=name,
                 noise=math.sqrt(noise_variance),
                 max_weight_ratio=ratio,
-                standard_error=math.sqrt(half.plain_variance + noise_variance),
-                plain_error=math.sqrt(half.plain_variance),
-                half_width=half.half_width,
-                alone=half.alone,
-                plain_half_width=half.plain_half_width,
+                standard_error=math.sqrt(of_question.plain_variance + noise_variance),
+                plain_error=math.sqrt(of_question.plain_variance),
+                half_width=of_question.half_width,
+                alone=of_question.alone,
+                plain_half_width=of_question.plain_half_width,
             )
 
-    def _widths(self, block: Block, size: Floats) -> Iterator[_Widths]:
-        """Yields the widths of each question, whose length is `size`."""
+    def _widths(self, block: Block, length: Floats) -> Iterator[_Widths]:
+        """Yields the widths of each question, whose weights have this length."""
         fit, _, noise = self._fit(block)
         sd = self.request.sd
         rows = block.rows
@@ -379,7 +383,7 @@ class QuestionsPlan(Plan):
         # A plan of one effect or mean would spend this share of epsilon on means of groups.
         means_share = 0.0 if block.of_regression else MEANS_SHARE
         scales = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - means_share)
-        spreads = self._with_noise(rows, (sd * size) ** 2, variance_noise, fit.fewest)
+        spreads = self._with_noise(rows, (sd * length) ** 2, variance_noise, fit.fewest)
         for spread, squares, scale in zip(spreads, fit.squares.T, scales.tolist(), strict=True):
             # These are Satterthwaite's degrees of freedom, for groups with equal variances.
             degrees = float(squares.sum() ** 2 / (squares**2 / fit.degrees).sum())
@@ -393,19 +397,22 @@ class QuestionsPlan(Plan):
         noise, _ = self.numbers.noise_parts(block.rows, self.domain.width)
         sum_of_kind = self.numbers.sums
         many = self.design.many
-        for at, noise_variance in enumerate(noise.tolist()):
-            regressors, sizes, row, _ = self._group_design(block, at)
-            degrees = cr2(regressors, sizes, row, sizes).degrees
-            of_units = float(sizes @ row**2)
-            of_groups = float(((sizes * row) ** 2).sum())
+        units = np.bincount(sum_of_kind, many)
+        for at, (row, noise_variance) in enumerate(zip(block.rows, noise.tolist(), strict=True)):
+            regressors, sizes, weights, _ = self._group_design(block, at)
+            # Degrees of freedom do not depend on the sums of outcomes.
+            degrees = cr2(regressors, sizes, weights, sizes).degrees
+            of_units = float(sizes @ weights**2)
+            of_groups = float(((sizes * weights) ** 2).sum())
             plain = self.request.sd**2 * ((1 - CORRELATION) * of_units + CORRELATION * of_groups)
             quantile = student(degrees, _USUAL) if degrees > 0 else math.nan
-            # Asked alone, a question needs one sum for all units of a group with equal weights.
-            units = np.bincount(sum_of_kind, many)
-            weights = np.bincount(sum_of_kind, block.rows[at] * many) / units
-            largest = np.abs(weights).max()
-            pairs = np.unique([self.design.group, np.round(block.rows[at] / largest, 9)], axis=1)
-            part = min(float((pairs[1] ** 2).sum() / ((weights / largest) ** 2).sum()), 1.0)
+            # Asked alone, a question needs one sum for all units of a group with equal weights:
+            # then its noise has this part of the variance.
+            of_sums = np.bincount(sum_of_kind, row * many) / units
+            largest = np.abs(of_sums).max()
+            _, alone_weights = np.unique([self.design.group, np.round(row / largest, 9)], axis=1)
+            squares_alone = float((alone_weights**2).sum())
+            part = min(squares_alone / ((of_sums / largest) ** 2).sum(), 1.0)
             half = quantile * math.sqrt(plain + noise_variance)
             alone = quantile * math.sqrt(plain + noise_variance * part)
             yield _Widths(plain, half, alone, quantile * math.sqrt(plain))
@@ -463,25 +470,25 @@ class QuestionsPlan(Plan):
 
     def _meanings(self) -> list[str]:
         """Returns the sentences below the table: what was assumed, and what columns mean."""
-        regression = any(each.of_regression for each in self.blocks)
+        has_regression = any(each.of_regression for each in self.blocks)
         if self.design.group is None:
             groups = printable(" x ".join([ARM, *self.chosen.by]))
-            alike = (
+            assumed = (
                 f"assumed: equal variances within {groups}, and units assigned one by one; if "
                 "whole classes or villages were assigned, intervals without assigned= are far too "
                 "short"
             )
-            if regression:
-                alike += "; errors of a regression do not grow with a column"
+            if has_regression:
+                assumed += "; errors of a regression do not grow with a column"
         else:
             many = int(self.design.group.max()) + 1
-            alike = (
+            assumed = (
                 f"one noisy sum for each of {many} groups assigned whole, from which later "
                 "regressions on the columns named here are free; predicted for a correlation of "
                 f"{CORRELATION} within groups"
             )
-            if regression:
-                alike += _BETWEEN
+            if has_regression:
+                assumed += _BETWEEN
         low = self.domain.levels[0]
         high = self.domain.levels[-1]
         return [
@@ -491,7 +498,7 @@ class QuestionsPlan(Plan):
                 "(sd); only predictions depend on it"
             ),
             "an effect of 2.8 standard errors is found with a probability of 80%",
-            f"times: how many times as wide as without noise; {alike}",
+            f"times: how many times as wide as without noise; {assumed}",
             "max weight ratio: largest weight over the root mean square; 1 if weights are equal",
             "arms, clusters and covariates are public and are published with the release",
         ]
@@ -515,10 +522,12 @@ class QuestionsPlan(Plan):
         if self.design.group is not None or block.of_regression or self.domain.size != _LEVELS:
             return
         fit, recovered, _ = self._fit(block)
+        # Means count from the middle of the range, so that p (1 - p) is 1/4 less their square.
         means = self._values(drawn, recovered) / self.domain.width
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
-        sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
-        if units.min() < FEWEST and sampled:
+        # Where noise is larger than sampling errors, intervals are those of noise.
+        is_sampling = any(each.variance > each.noise for each in self._spreads(drawn, block))
+        if units.min() < FEWEST and is_sampling:
             yield (
                 f"an outcome is so rare that a group counts as {units.min():.2g} units (units "
                 f"times p (1 - p)): with fewer than {FEWEST:g} intervals may cover far less than "
@@ -564,13 +573,14 @@ class QuestionsPlan(Plan):
             for name, row in zip(block.names, block.rows, strict=True):
                 squares = np.bincount(codes, row**2 * units_of_kind)
                 fourths = np.bincount(codes, row**4 * units_of_kind)
-                carries = squares >= _CARRIES * squares.sum()
-                # As many units of equal weight would have this variance.
-                effective = squares[carries] ** 2 / fourths[carries]
-                part = float((effective / units[carries]).min(initial=1.0))
+                is_heavy = squares >= _CARRIES * squares.sum()
+                # As many units of equal weight would tell as much of the variance of a group.
+                effective = squares[is_heavy] ** 2 / fourths[is_heavy]
+                part = float((effective / units[is_heavy]).min(initial=1.0))
                 if part * limit < 1:
                     found.append((part, name))
         if found:
+            # The worst question is named.
             part, name = min(found)
             yield (
                 f"{_rests(name, len(found))} on few of the units that are assumed to have equal "

@@ -58,8 +58,10 @@ def means_needed(
     Variances of effects and means are about the means of these groups.
     """
     compared = [each for each in entries if each.kind != REGRESSION]
+    if not compared:
+        return None
     names = {name for each in compared for name in adjusted_for(each, by)}
-    return design.codes([name for name in (ARM, *by) if name in names]) if compared else None
+    return design.codes([name for name in (ARM, *by) if name in names])
 
 
 class Fit(NamedTuple):
@@ -82,6 +84,7 @@ class Fit(NamedTuple):
 
     def variances(self, moments: Floats, coefficients: Floats, noise: Floats) -> Floats:
         """Estimates V from moments and coefficients about the middle; V may be negative."""
+        # Squares of noisy coefficients hold the variance of their noise, which is taken off.
         if self.forms.ndim == 2:
             predicted = self.forms @ (coefficients**2 - np.diag(noise))
         else:
@@ -135,8 +138,9 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
         degrees = _degrees(basis, codes, many)
     squares = _squares(block, codes, many)
     parts = squares / degrees[:, None]
-    inside = [basis[codes == each] for each in range(len(degrees))]
-    forms = np.einsum("hk,hij->kij", parts, np.stack([each.T @ each for each in inside]))
+    in_groups = [basis[codes == each] for each in range(len(degrees))]
+    # For each question the sum over groups, weighted by `parts`, of the squared prediction there.
+    forms = np.einsum("hk,hij->kij", parts, np.stack([each.T @ each for each in in_groups]))
     fit = Fit(codes, degrees, (basis * root).sum(axis=0), squares, parts, forms)
     return fit, (basis / root).T
 

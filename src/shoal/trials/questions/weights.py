@@ -76,19 +76,22 @@ def blocks_of(
 
 def _effect(design: Design, entry: QuestionEntry, ratio: float) -> tuple[list[str], Floats]:
     """Returns names and weights of the effect of each arm, in all units or in each subgroup."""
-    found = []
+    rows = []
     names = []
-    group = design.covariate(entry.by) if entry.by else None
+    subgroups = None
+    places = [""]
+    if entry.by:
+        subgroups = design.covariate(entry.by)
+        places = [f" where {entry.by} is {_text(each)}" for each in subgroups.values]
     for arm in range(1, len(design.arms)):
         what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
         shares = None
         if entry.weights == PRECISION:
             shares = precision_shares(design.sizes[:, [0, arm]], ratio)
             what += ", precision weights"
-        where = [f" where {entry.by} is {_text(each)}" for each in group.values] if group else [""]
-        names += [what + each for each in where]
-        found.append(effect_weights(design, arm, group, shares))
-    return names, np.concatenate(found)
+        names += [what + each for each in places]
+        rows.append(effect_weights(design, arm, subgroups, shares))
+    return names, np.concatenate(rows)
 
 
 def _means(design: Design, _: QuestionEntry, __: float) -> tuple[list[str], Floats]:
@@ -117,9 +120,13 @@ def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[st
     root = np.sqrt(design.many)
     scaled = regressors * root[:, None]
     length = np.linalg.norm(scaled, axis=0)
-    few = len(root) < len(labels)
-    sizes, axes = np.linalg.svd(scaled / np.where(length > 0, length, 1), full_matrices=few)[1:]
-    if few or sizes[0] > _FARTHEST * sizes[-1]:
+    too_few_kinds = len(root) < len(labels)
+    # With too few kinds only full matrices have an axis along which regressors do not vary.
+    sizes, axes = np.linalg.svd(
+        scaled / np.where(length > 0, length, 1), full_matrices=too_few_kinds
+    )[1:]
+    if too_few_kinds or sizes[0] > _FARTHEST * sizes[-1]:
+        # The column that takes the largest part in the dependence, but not the constant.
         worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
         raise InputError(
             f"in the regression {checks.shown(worst)} depends, or nearly depends, on the other "
@@ -127,9 +134,9 @@ def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[st
             "leave it out, or subtract a public number from it, such as a round mean",
         )
     basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
-    found = np.empty((len(order), len(root)))
-    found[order] = solve_triangular(triangle, basis.T) / length[order, None]
-    return [f"{each} in {' + '.join(entry.columns)}" for each in labels], found / root
+    rows = np.empty((len(order), len(root)))
+    rows[order] = solve_triangular(triangle, basis.T) / length[order, None]
+    return [f"{each} in {' + '.join(entry.columns)}" for each in labels], rows / root
 
 
 def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
@@ -143,7 +150,11 @@ def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floa
         product, *factors = (_one_column(design, each) for each in name.split(":"))
         for factor in factors:
             # Every regressor of the one column is multiplied by every one of the other.
-            product = [(f"{a}:{b}", x * y) for a, x in product for b, y in factor]
+            product = [
+                (f"{label}:{other}", column * by)
+                for label, column in product
+                for other, by in factor
+            ]
         labels += [label for label, _ in product]
         found += [column for _, column in product]
     return labels, np.stack(found, axis=1)
@@ -162,6 +173,7 @@ def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
             return [(name, np.array(given.values)[given.codes])]
         values = [str(each) for each in given.values]
         codes = given.codes
+    # The first value has no column: the constant stands for it.
     return [
         (f"{name} {value}", (codes == at).astype(float)) for at, value in enumerate(values) if at
     ]
@@ -217,7 +229,7 @@ def lengths(rows: Floats, many: Ints) -> Floats:
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
     """Returns the shares of clusters that make the sum of sampling and noise variance smallest.
 
-    `sizes` are the units of control and an arm in each cluster.
+    `sizes` are the units of control and an arm in each cluster; `ratio` is as in `blocks_of`.
     """
     harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
     smaller = sizes.min(axis=1).astype(np.float64)
@@ -229,6 +241,7 @@ def precision_shares(sizes: Ints, ratio: float) -> Floats:
     held = np.cumsum(smaller[falling])
     curved = np.cumsum(smaller[falling] ** 2 / harmonic[falling])
     tried = held / (2 * ratio**2 + curved)
+    # The first cap is right that is above the limits of all clusters that it does not hold.
     cap = tried[int(np.argmax(tried >= np.append(limit[falling][1:], 0.0)))]
     found = np.minimum(harmonic, cap * smaller)
     return np.asarray(found / found.sum())
