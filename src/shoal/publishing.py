@@ -86,28 +86,28 @@ def publish(
     overwrite = overwrite or _is_ours(places["manifest"], ledger, name)
     files.check_outputs(places, read, overwrite=overwrite)
     records = records_of(data, old.request, old.source)
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "ledger": os.fspath(ledger),
         "name": name,
         "privacy_unit": privacy_unit or unit,
     }
     done: Release | presence.Release
-    own = old.cells
+    cells = old.cells
     gaps: tuple[str, ...] = ()
-    names = None
+    charged_periods = None
     if isinstance(old.plan, presence.Plan):
         # The cells are public, and nothing of new records changes the plan.
         same = old.plan.of_periods(periods, records.period)
-        done = same.release(records, **how)
-        names = same.request.periods or None
+        done = same.release(records, **options)
+        charged_periods = same.request.periods or None
     else:
         made: Any = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
         _check_name(ledger, made, records.describe(), name)
         before = None if anyway else partial(check_worth, progress=progress)
-        done = made.release(records, **how, before=before)
-        own = set(keys.labels(made.shown_cells))
+        done = made.release(records, **options, before=before)
+        cells = set(keys.labels(made.shown_cells))
         gaps = made.counts.gaps
-        names = None if made.periods is None else made.periods.names
+        charged_periods = None if made.periods is None else made.periods.names
     writers: dict[str, Callable[..., None]] = {
         "table": done.write,
         "manifest": done.write_manifest,
@@ -118,9 +118,10 @@ def publish(
             writers["report"] = partial(report, places["manifest"], ledger=ledger)
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
         verdict = verify(places["manifest"], ledger=ledger)
-    gone = len(old.cells - own)
-    left = "\n".join(Ledger(os.fspath(ledger)).state().balance(names))
-    return Publication(done, verdict, len(own - old.cells), gone, gaps, places, left)
+    new = len(cells - old.cells)
+    gone = len(old.cells - cells)
+    left = "\n".join(Ledger(os.fspath(ledger)).state().balance(charged_periods))
+    return Publication(done, verdict, new, gone, gaps, places, left)
 
 
 def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:
@@ -143,9 +144,8 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
         if known is None:
             continue
         old = Release(known.document, known)
-        if (old.plan.request, old.record["records"]) != (made.request, described):
-            continue
-        if not made.counts.same_as(old.plan.counts):
+        same_question = (old.plan.request, old.record["records"]) == (made.request, described)
+        if same_question and not made.counts.same_as(old.plan.counts):
             check_in_force(known)
             raise InputError(
                 f"the ledger holds a release named {name!r} of records with other counts",
@@ -155,13 +155,10 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
 
 
 def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None) -> Records:
-    """The records in a file that a plan of cells, or of private counts, is for."""
-    if source is None or set(source) - _OPTIONAL != {
-        "user",
-        "value",
-        "cell",
-    }:
+    """Returns the records in a file that a plan of cells, or of private counts, is for."""
+    if source is None or set(source) - _OPTIONAL != {"user", "value", "cell"}:
         raise no_source()
+    # With private counts rows that lack something are always left out, so that nothing is said.
     is_public = "missing" in source
     return Records(
         data,
@@ -178,7 +175,7 @@ def records_of(data: files.Place, request: Any, source: Mapping[str, Any] | None
 
 
 def no_source() -> InputError:
-    """The error of a plan that does not say for which columns it is."""
+    """Returns the error of a plan that does not say for which columns it is."""
     return InputError(
         "the plan does not name the columns of a file",
         "make it from a file with `shoal plan`, `shoal trial` or `shoal mean plan`, or call "
@@ -188,7 +185,7 @@ def no_source() -> InputError:
 
 @contextmanager
 def delivering(entry: Entry | None, ledger: object) -> Iterator[None]:
-    """Whatever fails in the block says that the release is recorded, and how to have it again."""
+    """Makes errors in the block say that the release is recorded, and how to have it again."""
     try:
         yield
     except Exception as error:
@@ -219,7 +216,7 @@ def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwri
 
 
 class _Earlier(NamedTuple):
-    """What was asked before: request, cells, columns; the plan itself of private counts."""
+    """An earlier request, its cells and columns; with private counts also its plan."""
 
     request: Any
     cells: set[str]
@@ -228,12 +225,13 @@ class _Earlier(NamedTuple):
 
 
 def _earlier(like: files.Place) -> tuple[_Earlier, str]:
-    """What a manifest, a record or a plan asked, and its privacy unit if it has one."""
+    """Returns what a manifest, a record or a plan asked, and its privacy unit if it has one."""
     found: Any = load(like)
     unit = ""
     if not isinstance(found, plans.Plan):
         unit = found.said.guarantee.unit.name
         if isinstance(found, Release):
+            # A manifest of public counts has no plan, but what the plan was based on.
             basis = found.published.basis
             cells = set(keys.labels(basis.cells))
             return _Earlier(basis.request, cells, found.said.records.to_document()), unit
@@ -250,9 +248,10 @@ def _earlier(like: files.Place) -> tuple[_Earlier, str]:
 
 
 def _places(output: Path, name: str) -> dict[str, Path]:
-    """Where table and manifest go; picture and report where they can be drawn."""
-    called = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "release"
-    stem = output / called if output.is_dir() else output
+    """Returns where table and manifest go, and picture and report if they can be drawn."""
+    # Of a name only what all file systems take is kept.
+    file_name = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "release"
+    stem = output / file_name if output.is_dir() else output
     ends = {"table": "table.csv", "manifest": "manifest.json"}
     if find_spec("matplotlib") is not None:
         ends |= {"picture": "picture.png", "report": "report.html"}

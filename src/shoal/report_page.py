@@ -155,42 +155,38 @@ def report(
     with said("verifying, drawing, writing"):
         release = load(manifest)
         verdict = verdict_on(release.document, book, release=release)
-        table, meaning = _table(release, printable(label))
-        command = f"<code>shoal verify {escape(Path(manifest).name)}</code>"
-        found = f"<div class='wide'>{verdict._repr_html_()}</div>"
+        command = f"shoal verify {escape(Path(manifest).name)}"
+        outcome = f"<div class='wide'>{verdict._repr_html_()}</div>"
         about = _about(release)
-        in_ledger: list[Entry] = []
+        checked = f"<p>Anybody can run <code>{command}</code>, which found:</p>{outcome}"
         lost = ""
-        checked = f"<p>Anybody can run {command}, which found:</p>{found}"
+        entry = None
         if book is not None:
             state = book.state()
             # Another process may record meanwhile.
             entries = [each for each in book.releases() if each.number <= state.entries]
             sha256 = release.manifest["record_sha256"]
             in_ledger = [each for each in entries if each.document_sha256 == sha256]
+            entry = next(iter(in_ledger), None)
             recorded = [f"Recorded on {each.recorded_at[:10]}." for each in in_ledger]
             about = banner(in_ledger) + about
             about += paragraphs(recorded or ["Not recorded in this ledger."])
             lost = paragraphs(["What all releases in the ledger tell of one unit together:"])
             lost += TextTable("", LOSSES, losses(state, entries)).to_html()
             checked = (
-                f"<p>The custodian ran <code>shoal verify {escape(Path(manifest).name)} --ledger "
-                f"{escape(Path(book.path).name)}</code>, which found:</p>{found}<p>Anybody can run "
-                f"{command}, which checks what is shown, and not the loss.</p>"
+                f"<p>The custodian ran <code>{command} --ledger {escape(Path(book.path).name)}"
+                f"</code>, which found:</p>{outcome}<p>Anybody can run <code>{command}</code>, "
+                "which checks what is shown, and not the loss.</p>"
             )
+        table, meaning = _table(release, printable(label))
+        promises = [*protected(release, entry), *_strength(release.manifest["guarantee"])]
         page = _PAGE.substitute(
             title=escape(printable(title) or _title(release.manifest)),
             about=about,
             table=table,
             legend=meaning,
             picture=_picture(release, label),
-            protected=paragraphs(
-                [
-                    *protected(release, in_ledger[0] if in_ledger else None),
-                    *_strength(release.manifest["guarantee"]),
-                ]
-            )
-            + lost,
+            protected=paragraphs(promises) + lost,
             verdict=checked,
         )
     inputs = {**release.inputs, "ledger": None if book is None else book.path}
@@ -198,7 +194,7 @@ def report(
 
 
 def _title(document: documents.Document) -> str:
-    """The title of a page that was given none: values, columns of cells and name."""
+    """Returns the title of a page that was given none: values, columns of cells and name."""
     records = document["records"]
     by = f" by {', '.join(records['cell'])}" if records.get("cell") else ""
     name = f", {document['name']}" if document["name"] else ""
@@ -213,7 +209,7 @@ def measured(document: documents.Document) -> str:
 
 
 def _about(release: Any) -> str:
-    """What was released, as paragraphs of HTML."""
+    """Returns what was released, as paragraphs of HTML."""
     document = release.manifest
     confidence = document["confidence"]
     epsilon = document["guarantee"]["epsilon_at_most"]
@@ -244,42 +240,52 @@ def banner(entries: Sequence[Entry]) -> str:
 
 
 def _table(release: Any, label: str) -> tuple[str, str]:
-    """Returns the table of results, and what the words in it mean, both as HTML."""
-    found = release.estimate() if hasattr(release, "estimate") else release
-    if not hasattr(found, "table"):
+    """Returns the table of results, and what the words in it mean, both as HTML.
+
+    The column of values is called `label`, if there is one.
+    """
+    family = release.plan_model.family
+    if family == "mean":
         return f"<p>{escape(release.sentence)}</p>", ""
+    found = release.estimate() if family == "trial" else release
     table: pa.Table = found.table()
     if "question" in table.column_names:
         return found._repr_html_(), ""
-    if "reason" not in table.column_names:
-        shown = table.select(["arm", "control", "value", "standard_error", "low", "high"])
-        rows = [*map(texts_of, shown.to_pylist())]
+    if family == "trial":
+        names = ["arm", "control", "value", "standard_error", "low", "high"]
+        rows = [*map(texts_of, table.select(names).to_pylist())]
         meaning = [*str(found).split("\n"), _THESE]
-        titles = [label or each if each == "value" else each for each in shown.column_names]
-        return TextTable("", titles, rows).to_html(), paragraphs(meaning)
-    one = len(set(table["statistic"].to_pylist())) == 1
-    keys = table.column_names[: table.column_names.index("statistic") + (not one)]
-    names = [*keys, *_NUMBERS]
-    common = np.array(table["source"].to_pylist(), dtype=object) == "common"
-    # If there is no room for all rows, those with the cell's own numbers are taken first.
-    taken = np.sort(np.argsort(common, kind="stable")[:_MOST_ROWS])
-    rows = [*map(texts_of, table.select(names).take(taken).to_pylist())]
-    value = names.index("value")
-    for row, grey in zip(rows, common[taken].tolist(), strict=True):
-        if grey:
-            row[value] = f"({row[value]})"
+    else:
+        names, rows = _cell_rows(table)
+        common = "common" in table["source"].to_pylist()
+        some = [_SOME.format(shown=len(rows), all=len(table))] if len(table) > len(rows) else []
+        warnings = [f"Warning: {each}" for each in release.warnings()]
+        meaning = [*([_GREY] if common else []), *some, *release.meaning(), *warnings]
     titles = [label or each if each == "value" else each for each in names]
-    meaning = release.meaning()
-    if len(table) > len(taken):
-        meaning.insert(0, _SOME.format(shown=len(taken), all=len(table)))
-    if common.any():
-        meaning.insert(0, _GREY)
-    meaning += [f"Warning: {each}" for each in release.warnings()]
     return TextTable("", titles, rows).to_html(), paragraphs(meaning)
 
 
+def _cell_rows(table: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """Returns the columns of a table of cells that a page shows, and as many rows as it can hold.
+
+    Values that are not a cell's own stand in brackets, and rows with them are left out first.
+    """
+    keys = table.column_names[: table.column_names.index("statistic")]
+    names = [*keys, *_NUMBERS]
+    if len(set(table["statistic"].to_pylist())) > 1:
+        names = [*keys, "statistic", *_NUMBERS]
+    common = np.array(table["source"].to_pylist(), dtype=object) == "common"
+    taken = np.sort(np.argsort(common, kind="stable")[:_MOST_ROWS])
+    rows = [*map(texts_of, table.select(names).take(taken).to_pylist())]
+    value = names.index("value")
+    for row, is_common in zip(rows, common[taken].tolist(), strict=True):
+        if is_common:
+            row[value] = f"({row[value]})"
+    return names, rows
+
+
 def _picture(release: Any, label: str) -> str:
-    """The picture of a release as HTML; empty where nothing can be drawn."""
+    """Returns the picture of a release as HTML; empty where nothing can be drawn."""
     check_picture("report.png")
     try:
         drawn = base64.b64encode(image(release, "png", label=label)).decode()
@@ -294,7 +300,8 @@ def chance(loss: Budget) -> str:
 
     Both versions are equally likely before the release.
     """
-    # After it the likelier version has at most the probability (e^epsilon + delta)/(e^epsilon + 1).
+    # After it the likelier version has at most the probability (e^epsilon + delta)/(e^epsilon + 1);
+    # a larger exponential than that of 700 would overflow.
     epsilon = min(round_up(loss.epsilon), 700)
     right = 1 - (1 - round_up(loss.delta)) / (math.exp(epsilon) + 1)
     return f"{math.ceil(100 * right)}%"
@@ -303,7 +310,7 @@ def chance(loss: Budget) -> str:
 def protected(release: Any, entry: Entry | None) -> list[str]:
     """Returns sentences on who is protected by a release, and what is public.
 
-    Its entry in the ledger knows by which clocks periods are divided.
+    The entry of the release in the ledger knows by which clocks periods are divided.
     """
     whose = release.manifest["guarantee"]["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
@@ -353,7 +360,36 @@ def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
     The columns are `LOSSES`, and withdrawn releases count. Periods with the same loss by as many
     releases share a row; those that lost most come first.
     """
-    unit = state.privacy_unit
+    period = state.privacy_unit.period
+    withdrawn = sum(bool(each.withdrawn) for each in releases)
+    so_far = _releases(len(releases), withdrawn)
+    if period is None:
+        return [
+            _row("all releases so far", so_far, state.spent, state.left_in_words()),
+            _row("all that the ledger will ever allow", "", state.budget),
+        ]
+    rows = _of_periods(state, releases)
+    if len(state.booked) > 1:
+        rows.append(_row(f"all {len(state.booked):,} {period}s", so_far, state.spent))
+    rows.append(_row(f"one {period}, whatever the ledger will allow", "", state.budget))
+    if state.total is not None:
+        return [*rows, _row(f"all {period}s, whatever the ledger will allow", "", state.total)]
+    limitless = f"{_MANY_PERIODS} {period}s (the ledger has no limit over all)"
+    return [*rows, _row(limitless, "", state.budget.in_all(_MANY_PERIODS))]
+
+
+def _releases(many: int, withdrawn: int) -> str:
+    """Returns how many releases there are, and how many of them were withdrawn, in words."""
+    return counted(many, "release") + (f", {withdrawn:,} withdrawn" if withdrawn else "")
+
+
+def _row(about: str, many: str, lost: Budget, left: str = "") -> list[str]:
+    """Returns a row with the columns `LOSSES`."""
+    return [about, many, lost.show(up=True), left, chance(lost)]
+
+
+def _of_periods(state: State, releases: Sequence[Entry]) -> list[list[str]]:
+    """Returns the rows of single periods, and at last one for those that have no room."""
     published: Counter[str] = Counter()
     withdrawn: Counter[str] = Counter()
     for entry in releases:
@@ -361,38 +397,23 @@ def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
         published.update(names)
         if entry.withdrawn:
             withdrawn.update(names)
-
-    def counts(many: int, gone: int) -> str:
-        return counted(many, "release") + (f", {gone:,} withdrawn" if gone else "")
-
-    def row(about: str, many: str, lost: Budget, left: str = "") -> list[str]:
-        return [about, many, lost.show(up=True), left, chance(lost)]
-
     # The periods that share a row.
     alike: dict[_Loss, list[str]] = {}
     for name in sorted(state.booked):
-        many = counts(published[name], withdrawn[name])
+        many = _releases(published[name], withdrawn[name])
         alike.setdefault(_Loss(state.booked[name], many), []).append(name)
     ranked = sorted(alike, key=lambda each: each.lost.epsilon, reverse=True)
-    rows = [
-        row(first_and_last(alike[each]), each.many, each.lost, state.left_in_words(alike[each]))
-        for each in ranked[:_MOST_PERIODS]
-    ]
-    if others := ranked[_MOST_PERIODS:]:
-        unlisted = counted(sum(len(alike[each]) for each in others), f"other {unit.period}")
+    rows = []
+    for loss in ranked[:_MOST_PERIODS]:
+        about = first_and_last(alike[loss])
+        rows.append(_row(about, loss.many, loss.lost, state.left_in_words(alike[loss])))
+    others = ranked[_MOST_PERIODS:]
+    if others:
+        many_others = sum(len(alike[each]) for each in others)
+        unlisted = counted(many_others, f"other {state.privacy_unit.period}")
         largest = Budget(others[0].lost.epsilon, max(each.lost.delta for each in others))
-        rows.append(row(unlisted, "", largest))
-    so_far = counts(len(releases), sum(bool(each.withdrawn) for each in releases))
-    if unit.period is None:
-        rows.append(row("all releases so far", so_far, state.spent, state.left_in_words()))
-        return [*rows, row("all that the ledger will ever allow", "", state.budget)]
-    if len(state.booked) > 1:
-        rows.append(row(f"all {len(state.booked):,} {unit.period}s", so_far, state.spent))
-    rows.append(row(f"one {unit.period}, whatever the ledger will allow", "", state.budget))
-    if state.total is not None:
-        return [*rows, row(f"all {unit.period}s, whatever the ledger will allow", "", state.total)]
-    limitless = f"{_MANY_PERIODS} {unit.period}s (the ledger has no limit over all)"
-    return [*rows, row(limitless, "", state.budget.in_all(_MANY_PERIODS))]
+        rows.append(_row(unlisted, "", largest))
+    return rows
 
 
 def paragraphs(lines: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +26,9 @@ from shoal.privacy.budget import show
 
 # A plan of more cells has no room for their names.
 _NAMED = 40
-# Statistics that are of no values, and how many one picture has.
+# Statistics that are not about values.
 _COUNTS = ("users", "records")
+# The largest number of statistics in one picture.
 _MOST_PANELS = 6
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
 _HEAD = 13
@@ -47,22 +48,18 @@ def draw_release(release: Release | presence.Release, confidence: float, label: 
     table = release.table(confidence)
     labels = keys.labels(release.cells)
     statistics = table["statistic"].unique().to_pylist()[:_MOST_PANELS]
-    places = _hexagons(release)
-    named = places is None and len(labels) <= MOST_NAMED
+    hexagons = _hexagons(release)
+    is_named = hexagons is None and len(labels) <= MOST_NAMED
+    # All statistics have the same reliable cells: those of the first are counted.
     reliable_cells = table["status"].to_pylist()[: len(labels)].count("reliable")
-    of_all = f" of {len(labels):,}" if reliable_cells < len(labels) else ""
-    kind = "simulated, not private: " if release.simulated else ""
-    of = shapes.plain_name(release.said.records.value or "records")
-    cells = f"{reliable_cells:,}{of_all} cells reliable"
-    title = f"{kind}{of}, {cells}, epsilon {show(release.epsilon)}"
-    if isinstance(release, Release):
-        title = "\n".join([title, *release.published.sentences])
+    values = shapes.plain_name(release.said.records.value or "records")
     in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 3.8
-    if named:
+    if is_named:
         height = 1.8 + 0.19 * len(labels)
-    elif places:
+    elif hexagons:
         height = 6.0
+    title = _title(release, values, reliable_cells, len(labels))
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
     for axis, statistic in zip(axes, map(str, statistics), strict=True):
         rows = table.filter(pc.equal(table["statistic"], pa.scalar(statistic)))
@@ -70,23 +67,38 @@ def draw_release(release: Release | presence.Release, confidence: float, label: 
             rows[name].to_numpy().astype(float) for name in ("value", "low", "high")
         )
         common = np.array([each == "common" for each in rows["source"].to_pylist()])
-        measured = statistic if statistic in _COUNTS else f"{statistic} of {of}{in_words}"
+        measured = statistic if statistic in _COUNTS else f"{statistic} of {values}{in_words}"
         text = f"{measured} with {100 * confidence:.4g}% intervals"
-        if places is not None:
+        if hexagons is not None:
             reliable = np.where(common, np.nan, value)
-            _draw_map(axis, places, reliable, high - low, measured.rstrip(","))
-        elif named:
+            _draw_map(axis, hexagons, reliable, high - low, measured.rstrip(","))
+        elif is_named:
             shapes.intervals(axis, labels, value, (low, high), common)
             axis.set_xlabel(text)
         else:
-            shown = ~np.isnan(value)
-            interval = low[shown], high[shown]
-            order = shapes.ranked(axis, value[shown], "reliable", interval, common[shown])
-            ends = shapes.both_ends([labels[at] for at in np.flatnonzero(shown)[order].tolist()])
+            known = ~np.isnan(value)
+            interval = low[known], high[known]
+            order = shapes.ranked(axis, value[known], "reliable", interval, common[known])
+            ranked = [labels[at] for at in np.flatnonzero(known)[order].tolist()]
+            ends = shapes.both_ends(ranked)
             axis.set(xlabel=f"cells, smallest value first: {ends}", ylabel=text)
-    if places is not None or of_all:
+    # The legend says what grey is, so that it is needed only if something is grey.
+    if hexagons is not None or reliable_cells < len(labels):
         shapes.legend(figure, axes[0])
     return figure
+
+
+def _title(
+    release: Release | presence.Release, values: str, reliable_cells: int, cells: int
+) -> str:
+    """Returns the title of a picture: values, how many cells are reliable, epsilon, sentences."""
+    kind = "simulated, not private: " if release.simulated else ""
+    of_all = f" of {cells:,}" if reliable_cells < cells else ""
+    reliable = f"{reliable_cells:,}{of_all} cells reliable"
+    title = f"{kind}{values}, {reliable}, epsilon {show(release.epsilon)}"
+    if isinstance(release, Release):
+        return "\n".join([title, *release.published.sentences])
+    return title
 
 
 def _hexagons(release: Release | presence.Release) -> list[str] | None:
@@ -105,34 +117,37 @@ def _draw_map(
     A hexagon that is not reliable and lies far from all reliable ones is not drawn; it is named
     below the map.
     """
-    every = _outlines(hexagons)
+    all_outlines = _outlines(hexagons)
     reliable = ~np.isnan(value)
-    near = _near(every, reliable)
-    corners = [each for each, here in zip(every, near, strict=True) if here]
-    filled_in = reliable[near]
-    value = value[near]
-    width = width[near]
-    span = np.ptp(value[filled_in]) if filled_in.any() else 0
-    wide = filled_in & (width > span / 2)
-    look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[filled_in]}
+    is_near = _near(all_outlines, reliable)
+    outlines = [each for each, near in zip(all_outlines, is_near, strict=True) if near]
+    far = [each for each, near in zip(hexagons, is_near, strict=True) if not near]
+    reliable = reliable[is_near]
+    value = value[is_near]
+    width = width[is_near]
+    span = np.ptp(value[reliable]) if reliable.any() else 0
+    wide = reliable & (width > span / 2)
+    look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[reliable]}
     empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not reliable"}
     hatched: dict[str, Any] = {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}
     hatched["label"] = "interval wider than half of what all values span"
 
     def fill(rows: Bools, style: dict[str, Any]) -> Collection:
-        outlines = [corners[at] for at in np.flatnonzero(rows)]
-        return axis.add_collection(PolyCollection(outlines, **style))
+        """Draws some hexagons in a style."""
+        chosen = [outlines[at] for at in np.flatnonzero(rows)]
+        return axis.add_collection(PolyCollection(chosen, **style))
 
-    filled = fill(filled_in, look)
-    if not filled_in.all():
-        fill(~filled_in, empty)
+    filled = fill(reliable, look)
+    if not reliable.all():
+        fill(~reliable, empty)
     if wide.any():
         fill(wide, hatched)
     axis.autoscale_view()
-    middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
-    far = [each for each, here in zip(hexagons, near, strict=True) if not here]
+    # Here a degree of longitude is this much shorter than one of latitude; not so near the poles.
+    latitude = np.radians(np.mean([each[:, 1].mean() for each in outlines]))
+    aspect = 1 / max(np.cos(latitude), 0.05)
     beyond = f"\nnot reliable, and not on this map: {shapes.both_ends(far)}" if far else ""
-    axis.set(xlabel=f"longitude{beyond}", ylabel="latitude", aspect=1 / max(np.cos(middle), 0.05))
+    axis.set(xlabel=f"longitude{beyond}", ylabel="latitude", aspect=aspect)
     axis.get_figure().colorbar(filled, ax=axis, label=label, shrink=0.8)  # type: ignore[union-attr]
 
 
@@ -140,7 +155,9 @@ def _near(corners: Sequence[Floats], reliable: Bools) -> Bools:
     """Returns which hexagons lie in the extent of the reliable ones, or near it."""
     if not reliable.any():
         return np.ones(len(reliable), dtype=bool)
-    low, high = (np.array([end(each, axis=0) for each in corners]) for end in (np.min, np.max))
+    # The ends of each hexagon in longitude and latitude.
+    low = np.array([each.min(axis=0) for each in corners])
+    high = np.array([each.max(axis=0) for each in corners])
     lowest = low[reliable].min(axis=0)
     highest = high[reliable].max(axis=0)
     around = np.maximum((highest - lowest) * _AROUND, _CLOSE)
@@ -156,8 +173,9 @@ def _outlines(hexagons: Sequence[str]) -> list[Floats]:
     outlines = []
     for polygon in pa.array(polygons).to_pylist():
         corners = np.frombuffer(polygon[_HEAD:], "<f8").reshape(-1, 2).copy()
-        if np.ptp(corners[:, 0]) > _CIRCLE / 2:
-            corners[corners[:, 0] < 0, 0] += _CIRCLE
+        longitude = corners[:, 0]
+        if np.ptp(longitude) > _CIRCLE / 2:
+            longitude[longitude < 0] += _CIRCLE
         outlines.append(corners)
     return outlines
 
@@ -180,42 +198,55 @@ def draw_counts(counts: Counts) -> Figure:
 
 def draw_plan(plan: Facts) -> Figure:
     """Draws the errors of planned cells, smallest first: certified ones if a plan has them."""
-    errors = plan.relative_error
-    guess = np.full(len(plan.relative_error), 0.5)
-    rival = "guessing"
-    what = "mean noise"
-    unit = "over the selected range"
-    if plan.certified:
-        errors = plan.worst_case_error
-        guess = plan.statistic_range / 2
-        what = "worst-case error"
-        unit = "in its unit"
-    elif plan.statistics == (Mean(),):
-        deviation = plan.width * SD
-        errors = typical_errors(plan) * deviation
-        rival = "one number for all cells"
-        guess = np.full(len(errors), deviation * math.sqrt(2 * CELLS / math.pi))
-        what = "typical error"
-        unit = f"for a standard deviation of {deviation:.3g}"
-    number = len(plan.statistics)
-    place = np.arange(1, len(plan.planned) + 1)
-    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: {what} of each cell"
-    figure, axes = shapes.new(title, (7 * number, 4), (1, number))
+    drawn = _errors_of(plan)
+    statistics = len(plan.statistics)
+    cells = len(plan.planned)
+    ranks = np.arange(1, cells + 1)
+    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: {drawn.what} of each cell"
+    figure, axes = shapes.new(title, (7 * statistics, 4), (1, statistics))
     for at, (axis, statistic) in enumerate(zip(axes, plan.statistics, strict=True)):
-        rows = at * len(place) + place - 1
-        order = shapes.ranked(axis, errors[rows], "this plan")
+        # Errors come statistic by statistic.
+        rows = slice(at * cells, (at + 1) * cells)
+        order = shapes.ranked(axis, drawn.errors[rows], "this plan")
         if plan.certified and not plan.gaussian:
             label = "no plan does better in this cell"
-            axis.plot(place, plan.lower_bound[rows][order], "_", color=GREY, label=label)
-        axis.axhline(guess[rows][0], color=ORANGE, label=rival)
+            axis.plot(ranks, plan.lower_bound[rows][order], "_", color=GREY, label=label)
+        axis.axhline(drawn.rival[rows][0], color=ORANGE, label=drawn.rival_name)
         names = [plan.counts.labels[each] for each in plan.planned[order].tolist()]
-        if len(place) <= _NAMED:
-            axis.set_xticks(place, map(shapes.plain_name, names), rotation=60, ha="right")
+        if cells <= _NAMED:
+            axis.set_xticks(ranks, map(shapes.plain_name, names), rotation=60, ha="right")
         text = f"cells, best first: {shapes.both_ends(names)}"
-        axis.set(xlabel=text, ylabel=f"{what} of the {statistic.name}\n{unit}")
+        axis.set(xlabel=text, ylabel=f"{drawn.what} of the {statistic.name}\n{drawn.unit}")
         shapes.logarithmic(axis, "y")
     shapes.legend(figure, axes[0])
     return figure
+
+
+class _Errors(NamedTuple):
+    """The errors of a plan, those of a rival that reads no data, and words for them."""
+
+    errors: Floats
+    rival: Floats
+    what: str
+    rival_name: str
+    unit: str
+
+
+def _errors_of(plan: Facts) -> _Errors:
+    """Returns the errors of a plan that a picture shows, shape (numbers,)."""
+    if plan.certified:
+        guess = plan.statistic_range / 2
+        return _Errors(plan.worst_case_error, guess, "worst-case error", "guessing", "in its unit")
+    if plan.statistics == (Mean(),):
+        deviation = plan.width * SD
+        errors = typical_errors(plan) * deviation
+        # The mean distance of normal cells from their common mean.
+        common = np.full(len(errors), deviation * math.sqrt(2 * CELLS / math.pi))
+        unit = f"for a standard deviation of {deviation:.3g}"
+        return _Errors(errors, common, "typical error", "one number for all cells", unit)
+    errors = plan.relative_error
+    guess = np.full(len(errors), 0.5)
+    return _Errors(errors, guess, "mean noise", "guessing", "over the selected range")
 
 
 def draw_comparison(found: Comparison[Facts]) -> Figure:
@@ -235,31 +266,34 @@ def draw_comparison(found: Comparison[Facts]) -> Figure:
 def _draw_curves(found: Comparison[Facts]) -> Figure:
     """Draws a curve for each method, grey where guessing is as good, dotted if not certified."""
     table = found.table().to_pylist()
-    drawn = found.assumed is not None
+    # Values were drawn to measure typical errors; else errors are certified ones, or noise alone.
+    is_typical = found.assumed is not None
     title = f"What a privacy loss buys: {', '.join(found.statistics)}"
     unit = over(found).partition(" (")[0]
-    looks = {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
+    bound_colours = {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
+    # The columns of the table that are drawn, and their titles.
     panels = {each: f"error of the {each} cell over {unit}" for each in ("worst", "median")}
-    if drawn:
+    if is_typical:
         panels = {"typical_error": "typical error in the value's unit"}
     size = (5.6 * len(panels), 5.2)
     shared = {"sharex": True, "sharey": True}
     figure, axes = shapes.new(title, size, (1, len(panels)), **shared)
     for axis, (column, label) in zip(axes, panels.items(), strict=True):
-        for at, method in enumerate([*found.methods, *looks]):
+        for at, method in enumerate([*found.methods, *bound_colours]):
             rows = [row for row in table if row["method"] == method]
-            certified = drawn or all(row["certified"] for row in rows)
-            which = column if certified else f"noise_{column}"
-            known = [row for row in rows if row[which] is not None]
+            is_solid = is_typical or all(row["certified"] for row in rows)
+            error_column = column if is_solid else f"noise_{column}"
+            known = [row for row in rows if row[error_column] is not None]
             # A plan that releases constants spends nothing, which has no place on the axis.
             losses = [row["spent"] or row["epsilon"] for row in known]
-            errors = [row[which] for row in known]
-            if errors and method in looks:
-                axis.plot(losses, errors, "--", color=looks[method], linewidth=1.4, label=method)
+            errors = [row[error_column] for row in known]
+            if errors and method in bound_colours:
+                colour = bound_colours[method]
+                axis.plot(losses, errors, "--", color=colour, linewidth=1.4, label=method)
             elif errors:
-                name = method if certified else f"{method}: only noise, not certified"
-                shapes.curve(axis, losses, errors, name, at, "-" if certified else ":")
-        if not drawn:
+                name = method if is_solid else f"{method}: only noise, not certified"
+                shapes.curve(axis, losses, errors, name, at, "-" if is_solid else ":")
+        if not is_typical:
             axis.axhspan(MIDPOINT_ERROR, 2, color=PALE, zorder=0, label="no better than guessing")
         axis.set(xlabel="privacy loss epsilon, in total", ylabel=label)
         shapes.logarithmic(axis, "x")

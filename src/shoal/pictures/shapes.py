@@ -18,7 +18,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5
 MARKERS = "os^DvPX<"
 # A picture of more rows has no room for their names.
 MOST_NAMED = 80
-# A picture has room for so many dots side by side.
+# The largest number of dots that a picture has room for side by side.
 _MOST_DOTS = 2000
 # Up to this span a logarithmic axis has ticks at 2 and 5.
 _FINE = 1e3
@@ -94,7 +94,9 @@ def ranked(
     If a picture has no room for all dots, it has the two ends and some at equal distances between.
     """
     order = np.argsort(value, kind="stable")
-    drawn = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_DOTS)).astype(np.int64))
+    dots = min(len(order), _MOST_DOTS)
+    # The ranks of values that are drawn, from 0.
+    drawn = np.unique(np.linspace(0, len(order) - 1, dots).astype(np.int64))
     grey = None if hollow is None else hollow[order[drawn]]
     for rows, look in _looks(grey, len(drawn), label):
         place = drawn[rows] + 1
@@ -117,13 +119,16 @@ def _looks(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools,
 def both_ends(names: Sequence[str]) -> str:
     """Returns the first three and the last three names."""
     short = [plain_name(each, 20) for each in names]
-    return ", ".join(short if len(short) <= 6 else [*short[:3], "…", *short[-3:]])
+    if len(short) > 6:
+        short = [*short[:3], "…", *short[-3:]]
+    return ", ".join(short)
 
 
 def curve(
     axis: Axes, x: Sequence[float], y: Sequence[float], label: str, at: int, style: str = "-"
 ) -> None:
     """Draws a line with markers; `at` decides its colour and marker, and later ones are thinner."""
+    # When all colours were used, they come again with other markers.
     marker = MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
     look: dict[str, Any] = {"color": COLOURS[at % len(COLOURS)], "marker": marker, "markersize": 5}
     axis.plot(x, y, style, label=label, linewidth=1.2 + 3 * 0.7**at, **look)

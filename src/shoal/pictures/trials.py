@@ -50,16 +50,20 @@ def _effects(trial: Release, confidence: float, unit: str) -> Figure:
     size = (1 + 4.6 * len(effects), 2.2 + 0.18 * min(len(names), MOST_NAMED))
     figure, axes = shapes.new(title, size, (1, len(effects)), sharey=True)
     for axis, effect in zip(axes, effects, strict=True):
-        here = effect.finite_population
-        found = effect.clusters
-        half = NormalDist().inv_cdf((1 + here.confidence) / 2) * np.nan_to_num(found.standard_error)
-        value = np.append(effect.value, found.value)[: len(names)]
-        low = np.append(here.interval[0], found.value - half)[: len(names)]
-        high = np.append(here.interval[1], found.value + half)[: len(names)]
+        of_units = effect.finite_population
+        of_clusters = effect.clusters
+        # A cluster without a known error has no interval.
+        quantile = NormalDist().inv_cdf((1 + of_units.confidence) / 2)
+        half = quantile * np.nan_to_num(of_clusters.standard_error)
+        lowest, highest = of_units.interval
+        # If there is one cluster alone, it is cut off here.
+        value = np.append(effect.value, of_clusters.value)[: len(names)]
+        low = np.append(lowest, of_clusters.value - half)[: len(names)]
+        high = np.append(highest, of_clusters.value + half)[: len(names)]
         shapes.intervals(axis, names, value, (low, high))
         axis.axvline(0, color=GREY, linewidth=0.8)
         arms = (shapes.plain_name(str(each)) for each in (effect.arm, effect.control))
-        text = f"effect, in {unit} ({100 * here.confidence:.4g}%)"
+        text = f"effect, in {unit} ({100 * of_units.confidence:.4g}%)"
         axis.set(title=" against ".join(arms), xlabel=text)
     return figure
 
