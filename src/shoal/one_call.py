@@ -87,8 +87,10 @@ def summarize(
         >>> means.to_pandas()["status"].unique().tolist()
         ['reliable']
     """
-    plans = (plan, cells.plan, presence.plan)
-    known = {name for each in (summarize, *plans) for name in signature(each).parameters}
+    # Misspelled names are refused before anything is read.
+    known = set[str]()
+    for function in (summarize, plan, cells.plan, presence.plan):
+        known |= signature(function).parameters.keys()
     checks.keywords(more, sorted(known - {"counts", "records", "more"}), "summarize")
     records = Records(
         data,

@@ -157,19 +157,20 @@ def _planner(*, private: bool) -> Any:
 
 def _check_options(asked: Mapping[str, Any], family: Any, *, private: bool) -> None:
     """Refuse options of the other relation, which say how the counts were declared."""
-    own = [*signature(family).parameters][1:]
-    unknown = [name for name in asked if name not in own]
+    # The first parameter is the records.
+    options = [*signature(family).parameters][1:]
+    unknown = [name for name in asked if name not in options]
     if not unknown:
         return
-    other = signature(_planner(private=not private)).parameters
-    elsewhere = [name for name in unknown if name in other]
+    options_of_other = signature(_planner(private=not private)).parameters
+    elsewhere = [name for name in unknown if name in options_of_other]
     if elsewhere:
         declared, needed = ("private", "public") if private else ("public", "private")
         raise InputError(
             f"{', '.join(elsewhere)} is for {needed} counts, and the counts are {declared}",
             f'leave it out, or give counts="{needed}" with the records',
         )
-    checks.keywords(dict(asked), own, "plan")
+    checks.keywords(dict(asked), options, "plan")
 
 
 def load(path: Place) -> Plan[Any, Any] | Release[Any, Any]:
@@ -208,5 +209,6 @@ def load(path: Place) -> Plan[Any, Any] | Release[Any, Any]:
     for family in families:
         if family.document_model.model_fields["schema_"].default == schema:
             return family.load(path)
+    # No document with another schema passes this check.
     documents.expect(found, MANIFEST, "the plan, manifest or record")
     raise AssertionError(schema)

@@ -39,9 +39,10 @@ def working(what: str) -> Iterator[None]:
 
 
 def bar(what: str) -> Progress:
-    """A progress bar on a terminal, of long work, which goes away when the work is done."""
+    """Returns a progress bar of long work on a terminal, which goes away when the work is done."""
 
     def shown(items: Iterable[T], total: int) -> Iterable[T]:
+        # A terminal has room for one line alone.
         for end in _ends:
             end()
         if not _on_terminal():
@@ -77,10 +78,10 @@ def said(what: str) -> Iterator[None]:
 
 
 def tracked(items: Sequence[T], what: str, progress: Progress | None) -> Iterable[T]:
-    """Items with the caller's progress, or else with a bar on a terminal."""
-    if progress is None:
-        return bar(what)(items, len(items)) if _on_terminal() else items
-    return progress(items, len(items))
+    """Returns items with the caller's progress, or else with a bar on a terminal."""
+    if progress is not None:
+        return progress(items, len(items))
+    return bar(what)(items, len(items)) if _on_terminal() else items
 
 
 def _on_terminal() -> bool:
@@ -89,7 +90,11 @@ def _on_terminal() -> bool:
 
 @contextmanager
 def _once_long(begin: Callable[[], Callable[[], None]]) -> Iterator[None]:
-    """Begin to show work when it is long, and end that with the work, or before."""
+    """Calls `begin` once the work in the block is long, and what it returned when the work ends.
+
+    A bar that begins inside the block ends the line before that, by `_ends`.
+    """
+    # What ends the line, as soon as there is one.
     shown: list[Callable[[], None]] = []
     timer = Timer(_LONG, lambda: shown.append(begin()))
     timer.daemon = True

@@ -9,6 +9,7 @@ from shoal.cli.output import check_places, finish, nothing_left, settings_of, ta
 from shoal.errors import InputError
 from shoal.progress import bar, working
 
+# The entries of `Assumed` by the names of their settings.
 _ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 
 
@@ -92,7 +93,7 @@ def _counts(
     missing: str,
     counts: str,
 ) -> Any:
-    """The public counts, saved in a file or of its records."""
+    """Return public counts: those saved in a JSON file, or of the records in a file."""
     import shoal
 
     if data.suffix == ".json":

@@ -5,7 +5,7 @@ from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.cli import options as o
 from shoal.cli.output import show
@@ -62,51 +62,65 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
     ends = dict(_ENDS)
     if find_spec("matplotlib") is None:
         del ends["picture"]
-    else:  # one that cannot be imported is refused before any work
+    else:
         from shoal.pictures import check_picture
 
+        # A Matplotlib that cannot be imported is refused before any work.
         check_picture("demo.png")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{str(folder)!r} exists and is no folder", "name a new folder") from None
-    place = folder / _LEDGER
+    ledger = folder / _LEDGER
     # Beside the demo's ledger the files are those of an earlier run, and may be replaced.
-    force = force or place.exists()
+    force = force or ledger.exists()
     with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as data:
         jobs = jobs_of(data)
-        plans = {}
         names = [f"{slug}.{end}" for slug in jobs for end in ends.values()]
         check_outputs({name: folder / name for name in names}, {}, overwrite=force)
         show(_HEAD)
         show(_line("cells", "plan", "typical error", "certified", "paper charges"))
-        for slug, job in jobs.items():
-            plans[slug] = _compare(*job)
+        plans = {slug: _compare(job) for slug, job in jobs.items()}
         show(_ERRORS)
-        for slug, (title, _, _) in jobs.items():
-            _about(plans[slug], title)
+        for slug, job in jobs.items():
+            _about(plans[slug], job.title)
         show("")
-        if not place.exists():
-            shoal.Ledger.create(place, epsilon=_BUDGET, privacy_unit=_UNIT, counts="public")
-        for slug, (title, records, _) in jobs.items():
-            with working(f"releasing {title}"):
-                release = plans[slug].release(records, ledger=place, name=_NAME)
-                places = {kind: folder / f"{slug}.{end}" for kind, end in ends.items()}
-                release.write(places["table"], overwrite=force)
-                release.write_manifest(places["manifest"], overwrite=force)
-                plans[slug].save(places["plan"], overwrite=force)
-                # A picture takes its time, and is the same again.
-                if "picture" in places and not (force and places["picture"].exists()):
-                    shoal.picture(release, places["picture"])
-                holds = shoal.verify(places["manifest"]).holds
-            _report(release, title, holds=holds)
-    book = shoal.Ledger(place)
+        if not ledger.exists():
+            shoal.Ledger.create(ledger, epsilon=_BUDGET, privacy_unit=_UNIT, counts="public")
+        for slug, job in jobs.items():
+            places = {kind: folder / f"{slug}.{end}" for kind, end in ends.items()}
+            _release(plans[slug], job, ledger, places, force=force)
+    book = shoal.Ledger(ledger)
     spent, budget = (shown(each.epsilon) for each in (book.spent, book.budget))
-    show(_NEXT.format(ledger=place, folder=folder, spent=spent, budget=budget))
+    show(_NEXT.format(ledger=ledger, folder=folder, spent=spent, budget=budget))
 
 
-def jobs_of(data: Path) -> dict[str, tuple[str, "Records", dict[str, Any]]]:
-    """Title, records and rules of each release, by how its files' names begin."""
+class Job(NamedTuple):
+    """The title, the records and the rules of a release of the demo."""
+
+    title: str
+    records: "Records"
+    rules: dict[str, Any]
+
+
+def _release(plan: "Plan", job: Job, ledger: Path, places: dict[str, Path], *, force: bool) -> None:
+    """Release by a plan, write all files, verify the manifest, and show what came out."""
+    import shoal
+
+    with working(f"releasing {job.title}"):
+        release = plan.release(job.records, ledger=ledger, name=_NAME)
+        release.write(places["table"], overwrite=force)
+        release.write_manifest(places["manifest"], overwrite=force)
+        plan.save(places["plan"], overwrite=force)
+        # A picture takes its time, and is the same again.
+        if "picture" in places and not (force and places["picture"].exists()):
+            shoal.picture(release, places["picture"])
+        holds = shoal.verify(places["manifest"]).holds
+    _report(release, job.title, holds=holds)
+
+
+def jobs_of(data: Path) -> dict[str, Job]:
+    """Return the releases of the demo, by how the names of their files begin."""
     import shoal
 
     def records(cell: list[Any]) -> "Records":
@@ -122,26 +136,27 @@ def jobs_of(data: Path) -> dict[str, tuple[str, "Records", dict[str, Any]]]:
 
     hours = records(["origin", shoal.hour_of_day("time_hour")])
     return {
-        "demo-destination": ("by destination", records(["dest"]), {}),
-        "demo-origin-hour": ("by origin and hour (UTC)", hours, {"min_records": 200}),
+        "demo-destination": Job("by destination", records(["dest"]), {}),
+        "demo-origin-hour": Job("by origin and hour (UTC)", hours, {"min_records": 200}),
     }
 
 
-def _compare(title: str, records: "Records", rules: dict[str, Any]) -> "Plan":
+def _compare(job: Job) -> "Plan":
     """Show the errors of three plans of the records, and return the default one."""
     import shoal
 
-    with working(f"planning {title}"):
-        counts = records.counts()
-        source = records.describe()
-        known: dict[str, Any] = {"bounds": (0, 700), "epsilon": 1, "source": source, **rules}
+    with working(f"planning {job.title}"):
+        counts = job.records.counts()
+        source = job.records.describe()
+        known: dict[str, Any] = {"bounds": (0, 700), "epsilon": 1, "source": source, **job.rules}
         plans = {name: shoal.plan(counts, **wanted, **known) for name, wanted in _PLANS.items()}
-        likely = {name: plan.typical_error() for name, plan in plans.items()}
+        typical = {name: plan.typical_error() for name, plan in plans.items()}
     for name, plan in plans.items():
-        cells = f"{len(plan.planned)} {title}" if name == "default" else ""
-        proved = [f"{_middle(plan.worst_case_error):,.1f}", f"{plan.paper_epsilon:.3g}"]
-        errors = proved if plan.certified else ["-", "-"]
-        show(_line(cells, name, f"{_middle(likely[name]):.2f}", *errors))
+        cells = f"{len(plan.planned)} {job.title}" if name == "default" else ""
+        errors = [f"{_middle(typical[name]):.2f}", "-", "-"]
+        if plan.certified:
+            errors[1:] = [f"{_middle(plan.worst_case_error):,.1f}", f"{plan.paper_epsilon:.3g}"]
+        show(_line(cells, name, *errors))
     return plans["default"]
 
 
@@ -167,17 +182,14 @@ def _report(release: "Release", title: str, *, holds: bool) -> None:
     rows = release.table().to_pylist()
     status = Counter(row["status"] for row in rows)
     others = [f"{name} ({number})" for name, number in status.items() if name != "reliable"]
-    best = [
-        (
-            row["noise_scale"],
-            f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]",
-        )
-        for label, row in zip(keys.labels(release.published.basis.cells), rows, strict=True)
-        if row["status"] == "reliable"
-    ]
+    reliable = []
+    for label, row in zip(keys.labels(release.published.basis.cells), rows, strict=True):
+        if row["status"] == "reliable":
+            text = f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]"
+            reliable.append((row["noise_scale"], text))
     show(f"Released {title}: {how}; manifest {'verified' if holds else 'NOT verified'}")
     show(f"  {status['reliable']} cells reliable; not reliable: {', '.join(others) or 'none'}")
-    show("  " + "   ".join(text for _, text in sorted(best)[:3]))
+    show("  " + "   ".join(text for _, text in sorted(reliable)[:3]))
 
 
 def _line(*parts: str) -> str:

@@ -63,14 +63,15 @@ def plan(
             cap=cap,
             interval_by=interval_by,
         )
+    # There may be no estimator, or one without a plan and with a reason for that.
     best = found.recommended if method is None else found[method]
     made = best and best.plan
     text = str(found)
     if method or output:
         if made is None:
+            why = f"{best.method} {best.reason}" if best else "no estimator fits this request"
             raise InputError(
-                f"{best.method} {best.reason}" if best else "no estimator fits this request",
-                "give what it needs, such as --bias and --interval, or --delta above 0",
+                why, "give what it needs, such as --bias and --interval, or --delta above 0"
             )
         text += f"\n\n{made}"
     finish(
@@ -148,7 +149,7 @@ def _finite(number: float) -> float | None:
 
 
 def _moments(orders: list[float] | None, sizes: list[float]) -> "Moments":
-    """The known moments, from orders (2 by default) and sizes that are given in pairs."""
+    """Return the known moments, from orders (2 by default) and sizes that are given in pairs."""
     from shoal.theory.clipping import Moment, moments_of
 
     given = orders or [2.0]

@@ -117,7 +117,7 @@ def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
 
 
 def listed(keys: str | None) -> Any:
-    """Keys between commas; a text with a first and a last key stays as it is."""
+    """Return keys between commas as a list; a text with a first and a last key stays as it is."""
     return keys if keys is None or ".." in keys else keys.split(",")
 
 
@@ -135,7 +135,7 @@ def nothing_left(settings: Mapping[str, Any], *names: str) -> None:
 
 
 def _number(text: str) -> str | int | float:
-    """A setting's value as a whole number, a number, or else a text."""
+    """Return a setting's value as a whole number, a number, or else a text."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -49,25 +49,26 @@ def publish(
     with publishing.delivering(entry, ledger):
         if as_json:
             manifest = done.release.manifest
-            told = {name: manifest[name] for name in ("name", "guarantee", "record_sha256")}
-            told |= {"delivery": entry and delivery(entry, again=again), "gaps": [*done.gaps]}
-            told |= {"new_cells": done.new_cells, "gone_cells": done.gone_cells}
-            told |= {"left": done.left}
-            places = {kind: str(place) for kind, place in done.files.items()}
-            show_json({**told, "files": places, "holds": verdict.holds}, indent=None)
+            document = {
+                "name": manifest["name"],
+                "guarantee": manifest["guarantee"],
+                "record_sha256": manifest["record_sha256"],
+                "delivery": entry and delivery(entry, again=again),
+                "gaps": [*done.gaps],
+                "new_cells": done.new_cells,
+                "gone_cells": done.gone_cells,
+                "left": done.left,
+                "files": {kind: str(place) for kind, place in done.files.items()},
+                "holds": verdict.holds,
+            }
+            show_json(document, indent=None)
         else:
-            show(
-                "\n".join(
-                    [
-                        *([recorded(done.release)] if entry else []),
-                        f"planned with the request of {like}; {done.changes}",
-                        *done.gaps,
-                        done.left,
-                        done.release.to_text(),
-                        *(f"{kind}: {place}" for kind, place in done.files.items()),
-                        str(verdict).splitlines()[0],
-                    ]
-                )
-            )
+            lines = [recorded(done.release)] if entry else []
+            lines += [f"planned with the request of {like}; {done.changes}", *done.gaps, done.left]
+            lines.append(done.release.to_text())
+            lines += [f"{kind}: {place}" for kind, place in done.files.items()]
+            # The first line of a verdict says whether all claims hold.
+            lines.append(str(verdict).splitlines()[0])
+            show("\n".join(lines))
     if not verdict.holds:
         raise typer.Exit(1)

@@ -61,8 +61,8 @@ def expect(document: object, schema: str, what: str) -> Document:
     if isinstance(document, dict) and said == schema:
         return document
     kind = said.partition("/")[0] if isinstance(said, str) else ""
-    known = kind in KINDS and kind != schema.partition("/")[0]
-    if known:
+    is_another_kind = kind in KINDS and kind != schema.partition("/")[0]
+    if is_another_kind:
         raise DocumentError(
             f"{what} is not of the schema {schema}: it is {KINDS[kind]}",
             "give another file; shoal.load reads plans, manifests and records of all kinds",

@@ -60,13 +60,14 @@ def _inflate(packed: object) -> Ints | None:
         return None
     length = packed["length"]
     text = packed["data"]
+    # True and False are no lengths, but instances of int.
     if type(length) is not int or length < 0 or not isinstance(text, str):
         return None
     data = base64.b64decode(text, validate=True)
-    size = length * np.dtype(packed["type"]).itemsize
     # Base 64 has several spellings: only the canonical one counts.
     if base64.b64encode(data).decode() != text:
         return None
+    size = length * np.dtype(packed["type"]).itemsize
     if not _fits(size, len(data)):
         return None
     stream = zlib.decompressobj()
@@ -75,11 +76,11 @@ def _inflate(packed: object) -> Ints | None:
     if len(raw) != size or not stream.eof or stream.unused_data:
         return None
     found = np.frombuffer(raw, dtype=str(packed["type"]))
+    if packed["type"] != _smallest(found):
+        return None
     values = found.astype(np.int64)
-    smallest = packed["type"] == _smallest(found)
     # Numbers from 2^63 on turn negative.
-    fits = int(values.min(initial=0)) >= 0
-    return values if smallest and fits else None
+    return values if int(values.min(initial=0)) >= 0 else None
 
 
 def _smallest(values: NDArray[np.integer[Any]]) -> str:

@@ -116,12 +116,14 @@ def dossier(
         told = read_facts(facts_file if facts_file.exists() else None)
         case = case_of(listed, book)
         if case.unit.period is not None and not told["data_source_type"]:
+            # A budget in each period is for records that come in.
             told["data_source_type"] = "Dynamic"
         texts = {"entry": entry_of(case, told), "page": page(case, told)}
         # If there is no folder after this, `check_outputs` refuses all that cannot be written.
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
         if facts_file.exists():
+            # A file that is read is never replaced.
             read["facts"] = facts_file
         else:
             written["facts"] = facts_file

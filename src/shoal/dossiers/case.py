@@ -33,7 +33,7 @@ class Released:
 
     @property
     def family(self) -> str:
-        """Cells, trial or mean."""
+        """The family of the plan: `cells`, `presence`, `trial` or `mean`."""
         found: str = self.release.plan_model.family
         return found
 
@@ -48,7 +48,7 @@ class Released:
         return measured(self.manifest)
 
 
-# Statistics that are of no values.
+# Statistics that are not about values.
 COUNTS = ("users", "records")
 
 
@@ -104,7 +104,7 @@ def case_of(manifests: Sequence[files.Place], book: Ledger) -> Case:
 
 
 def _released(place: files.Place, entries: Sequence[Entry], book: Ledger) -> Released:
-    """The release in a manifest with its entry; refuses a manifest that does not hold."""
+    """Returns the release in a manifest with its entry; refuses a manifest that does not hold."""
     wrong = [check for check in verify(place).checks if not check.holds]
     if wrong:
         raise DocumentError(
@@ -146,25 +146,30 @@ def promised(each: Released) -> str:
 
 def met(each: Released) -> str:
     """Returns how wide the released intervals are."""
+    sentences = []
+    for kind, widths in _widths(each).items():
+        what = kind if kind in COUNTS else f"{kind} of {each.values}"
+        largest = text_of(max(widths) / 2)
+        median = text_of(float(np.median(widths)) / 2)
+        sentences.append(f"{what} ±{largest} at most, half of the intervals within ±{median}")
+    return "; ".join(sentences) or "no intervals"
+
+
+def _widths(each: Released) -> dict[str, list[float]]:
+    """Returns the widths of released intervals by statistic, without infinite and unknown ones."""
     release = each.release
-    widths: dict[str, list[float]] = {}
     if each.family == "mean":
-        if release.interval is not None:
-            low, high = release.interval
-            widths["mean"] = [high - low]
-    else:
-        table = (release.estimate() if each.family == "trial" else release).table()
-        for row in table.to_pylist():
-            if row.get("low") is not None and np.isfinite(row["high"] - row["low"]):
-                kind = row.get("statistic", "effect")
-                widths.setdefault(kind, []).append(row["high"] - row["low"])
-    found = [
-        f"{kind if kind in COUNTS else f'{kind} of {each.values}'} "
-        f"±{text_of(max(of_kind) / 2)} at most, half of the intervals "
-        f"within ±{text_of(float(np.median(of_kind)) / 2)}"
-        for kind, of_kind in widths.items()
-    ]
-    return "; ".join(found) or "no intervals"
+        if release.interval is None:
+            return {}
+        low, high = release.interval
+        return {"mean": [high - low]}
+    found: dict[str, list[float]] = {}
+    table = (release.estimate() if each.family == "trial" else release).table()
+    for row in table.to_pylist():
+        if row.get("low") is not None and np.isfinite(row["high"] - row["low"]):
+            kind = row.get("statistic", "effect")
+            found.setdefault(kind, []).append(row["high"] - row["low"])
+    return found
 
 
 def left_out(each: Released) -> Iterator[str]:
@@ -179,6 +184,7 @@ def left_out(each: Released) -> Iterator[str]:
         yield counted(published.users, "user")
     else:
         cells = each.release.cells.num_rows
+        # The rows of the first statistic come first.
         status: Counter[str] = Counter(each.release.table()["status"].to_pylist()[:cells])
         yield f"{status.pop('reliable', 0):,} of {counted(cells, 'cell')} reliable"
         yield from (f"{many:,} {why}" for why, many in status.items())

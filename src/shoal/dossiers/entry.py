@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from shoal.dossiers.case import Case, Released
 from shoal.dossiers.facts import Facts, tier_of
@@ -49,8 +50,6 @@ _COMPOSITION = (
     "(basic composition), and refuses what exceeds the budget."
 )
 _GAUSSIAN = "; of Gaussian noise rho is added up, and turned into epsilon and delta at the end"
-
-
 _BEFORE = (
     "Methods and noise scales were chosen from public facts and simulations with made-up values; "
     "no private value was read for it, so no loss was spent on it."
@@ -61,39 +60,14 @@ def entry_of(case: Case, facts: Facts) -> str:
     """Returns the entry as the registry reads it: each text is one line, and unknown ones empty."""
     import yaml
 
-    # A table of randomised outcomes has a row for each unit.
-    units = any(each.manifest["kind"] in ("table", "cluster_prior") for each in case.released)
-    has_delta = bool(case.loss.delta)
-    parameters = {"epsilon": round_up(case.loss.epsilon)}
-    if has_delta:
-        parameters["delta"] = round_up(case.loss.delta)
-    sha256 = (f"{_name(each)} {each.manifest['record_sha256']}" for each in case.released)
-    name = "row" if case.unit.name == EACH_ROW else case.unit.name
     deployment = {
-        "basic": {
-            "name": facts["name"],
-            "data_curators": facts["curators"],
-            "intended_use": facts["intended_use"],
-            "data_product_type": "Dataset" if units else "Summary statistics",
-            "data_product_region": facts["region"],
-            "description": facts["description"],
-            "publication_date": facts["publication_date"],
-            "data_product_sector": facts["sector"],
-        },
+        "basic": _basic(case, facts),
         "dp_variant": {
-            "variant_name": "Approximate DP" if has_delta else "Pure DP",
+            "variant_name": "Approximate DP" if case.loss.delta else "Pure DP",
             "data_domain": _each(case, _domain),
-            "unprotected_quantities": _each(
-                case,
-                lambda each: f"Bounds, rules and names of columns, and {PUBLIC[each.family]}",
-            ),
+            "unprotected_quantities": _each(case, _unprotected),
         },
-        "privacy_loss": {
-            "privacy_unit": f"{name}-{case.unit.period}" if case.unit.period else name,
-            "privacy_unit_details": _unit_details(case, facts),
-            "privacy_parameters": parameters,
-            "privacy_parameters_details": _parameter_details(case),
-        },
+        "privacy_loss": _privacy_loss(case, facts),
         "deployment_model": {
             "model_name": "Central",
             "actors": _ACTORS.format(auditors=_AUDITORS if case.has_rows else ""),
@@ -107,18 +81,14 @@ def entry_of(case: Case, facts: Facts) -> str:
             "post_processing": _sentences(
                 *(_AFTERWARDS[each.family] for each in case.released), _NOTHING_READ
             ),
-            "composition": _COMPOSITION.format(gaussian=_GAUSSIAN if has_delta else ""),
+            "composition": _COMPOSITION.format(gaussian=_GAUSSIAN if case.loss.delta else ""),
         },
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": _sentences(facts["preprocessing"], _BEFORE),
             "mechanisms": _each(case, _mechanism),
             "justification": facts["justification"],
         },
-        "administrative": {
-            "sources": "; ".join(facts["sources"]),
-            "notes": _sentences(facts["notes"], f"SHA-256 of records: {'; '.join(sha256)}"),
-            "registry_authors": facts["registry_authors"],
-        },
+        "administrative": _administrative(case, facts),
     }
     entry = {
         "url_slug": _SLUG.sub("-", facts["name"].lower()).strip("-"),
@@ -126,8 +96,54 @@ def entry_of(case: Case, facts: Facts) -> str:
         "tier": tier_of(facts),
         "deployment": deployment,
     }
+    # No text is as long as this width, at which a line would be broken.
     text: str = yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=10**6)
     return text
+
+
+def _basic(case: Case, facts: Facts) -> dict[str, Any]:
+    """Returns what was published, by whom and what for."""
+    # A table of randomised outcomes has a row for each unit.
+    has_rows = any(each.manifest["kind"] in ("table", "cluster_prior") for each in case.released)
+    return {
+        "name": facts["name"],
+        "data_curators": facts["curators"],
+        "intended_use": facts["intended_use"],
+        "data_product_type": "Dataset" if has_rows else "Summary statistics",
+        "data_product_region": facts["region"],
+        "description": facts["description"],
+        "publication_date": facts["publication_date"],
+        "data_product_sector": facts["sector"],
+    }
+
+
+def _privacy_loss(case: Case, facts: Facts) -> dict[str, Any]:
+    """Returns what is protected, and how strongly."""
+    parameters = {"epsilon": round_up(case.loss.epsilon)}
+    if case.loss.delta:
+        parameters["delta"] = round_up(case.loss.delta)
+    name = "row" if case.unit.name == EACH_ROW else case.unit.name
+    return {
+        "privacy_unit": f"{name}-{case.unit.period}" if case.unit.period else name,
+        "privacy_unit_details": _unit_details(case, facts),
+        "privacy_parameters": parameters,
+        "privacy_parameters_details": _parameter_details(case),
+    }
+
+
+def _administrative(case: Case, facts: Facts) -> dict[str, Any]:
+    """Returns sources, notes with the digests of records, and authors of the entry."""
+    sha256 = (f"{_name(each)} {each.manifest['record_sha256']}" for each in case.released)
+    return {
+        "sources": "; ".join(facts["sources"]),
+        "notes": _sentences(facts["notes"], f"SHA-256 of records: {'; '.join(sha256)}"),
+        "registry_authors": facts["registry_authors"],
+    }
+
+
+def _unprotected(each: Released) -> str:
+    """Returns what a release treats as public."""
+    return f"Bounds, rules and names of columns, and {PUBLIC[each.family]}"
 
 
 def _sentences(*texts: str) -> str:
@@ -197,7 +213,9 @@ def _mechanism(each: Released) -> str:
 def _unit_details(case: Case, facts: Facts) -> str:
     """Returns what is protected, and which data sets are neighbours."""
     said = (each.manifest["guarantee"]["neighbours"] for each in case.released)
+    # What stands before the colon is said under another title.
     neighbours = dict.fromkeys(each.partition(": ")[2] for each in said)
+    # All releases of a ledger have the same kind of periods.
     periods = case.released[0].entry.periods
     return _sentences(
         f"Protected: {case.unit}",
@@ -220,10 +238,9 @@ def _releases(case: Case) -> str:
     names: Iterable[str] = dict.fromkeys(
         each.name or each.recorded_at[:10] for each in (first, last)
     )
-    lost = (
-        f"{about}: {most}" + (f", {left} is left" if left else "")
-        for about, _, most, left, _ in losses(case.state, case.entries)
-    )
+    lost = []
+    for about, _, lost_at_most, left, _ in losses(case.state, case.entries):
+        lost.append(f"{about}: {lost_at_most}" + (f", {left} is left" if left else ""))
     withdrawn = (
         f"{each.name or each.number} was {each.withdrawn}"
         for each in case.entries

@@ -132,6 +132,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     import yaml
 
     try:
+        # This loader makes texts of everything.
         loader = yaml.BaseLoader(documents.read_bytes(path, "facts").decode())
         node = loader.get_single_node()
         if node is None:
@@ -139,6 +140,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         if not isinstance(node, yaml.MappingNode):
             raise DocumentError(f"{str(path)!r} is no list of facts", "write name: value, a line")
         names = [str(each.value) for each, _ in node.value]
+        # YAML itself would take the last of two facts with one name.
         twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
         if twice is not None:
             raise InputError(f"the fact {twice!r} is twice in {str(path)!r}", "leave one of them")

@@ -83,34 +83,35 @@ $about
 
 def page(case: Case, facts: Facts) -> str:
     """Returns the page as HTML."""
-    valid = [each for each in case.released if not each.entry.withdrawn] or case.released
-    known = {
+    # The manifest that commands name as an example is no withdrawn one, if there is another.
+    in_force = [each for each in case.released if not each.entry.withdrawn]
+    example = (in_force or case.released)[0]
+    names = {
         "ledger": escape(printable(case.ledger)),
-        "manifest": escape(printable(valid[0].place)),
+        "manifest": escape(printable(example.place)),
         "head": case.state.head,
         "today": datetime.now(UTC).date().isoformat(),
     }
-    what = dict.fromkeys(
+    # Releases that protect the same share a sentence.
+    promises = dict.fromkeys(
         line for each in case.released[-_MOST:] for line in protected(each.release, each.entry)
     )
-    versions = valid[0].manifest["versions"]
+    versions = example.manifest["versions"]
     rows = _ROWS if case.has_rows else ""
     everything = "" if case.has_rows else ", the loss included"
+    signers = [[who, "", "", ""] for who in ("Custodian", "Data protection officer")]
     return _PAGE.substitute(
         title=escape(printable(facts["name"] or "A release with differential privacy")),
         about=banner([each.entry for each in case.released]) + _table((), _about(case, facts)),
-        protected=paragraphs([*what, _AGAINST, _WEAK, GUESS])
+        protected=paragraphs([*promises, _AGAINST, _WEAK, GUESS])
         + _table(LOSSES, losses(case.state, case.entries)),
         others=_others(case),
         budget=paragraphs([f"{case.budget[0].upper()}{case.budget[1:]}."]) + _releases(case),
         errors=_errors(case),
         trust=paragraphs([each.format(**versions, rows=rows) for each in _TRUST]),
-        verify=f"<p>{_VERIFY.format(**known, all=everything)}</p>",
-        wrong=f"<p>{_WRONG.format(**known)}</p>",
-        lines=_table(
-            ("", "name", "date", "signature"),
-            [[who, "", "", ""] for who in ("Custodian", "Data protection officer")],
-        ),
+        verify=f"<p>{_VERIFY.format(**names, all=everything)}</p>",
+        wrong=f"<p>{_WRONG.format(**names)}</p>",
+        lines=_table(("", "name", "date", "signature"), signers),
     )
 
 
@@ -124,11 +125,13 @@ def _about(case: Case, facts: Facts) -> list[list[str]]:
     rows = []
     recorded = min(each.entry.recorded_at for each in case.released)[:10]
     for name, fact in FACTS.items():
-        if fact.title:
-            said = ", ".join(facts[name]) if fact.is_list else facts[name]
-            rows.append([fact.title, said or f"(not stated yet: the fact {name})"])
-            if name == "publication_date" and said and said < recorded:
-                rows[-1][1] += f" (before these releases, the first of which is of {recorded})"
+        if not fact.title:
+            continue
+        said = ", ".join(facts[name]) if fact.is_list else facts[name]
+        text = said or f"(not stated yet: the fact {name})"
+        if name == "publication_date" and said and said < recorded:
+            text += f" (before these releases, the first of which is of {recorded})"
+        rows.append([fact.title, text])
     return rows
 
 
@@ -159,24 +162,26 @@ def _releases(case: Case) -> str:
         key=lambda each: (each.number in in_dossier or bool(each.withdrawn), each.number),
         reverse=True,
     )
-    rows = [
-        [
+    rows = []
+    for each in sorted(ranked[:_MOST], key=lambda each: each.number):
+        remarks = [str(each.periods or ""), one_line(each.withdrawn, 2 * _LONGEST)]
+        row = [
             f"{each.number}",
             one_line(each.name, _LONGEST),
             each.kind,
             each.charge.show(up=True),
             each.recorded_at[:10],
-            "; ".join(
-                filter(None, [str(each.periods or ""), one_line(each.withdrawn, 2 * _LONGEST)])
-            ),
+            "; ".join(filter(None, remarks)),
         ]
-        for each in sorted(ranked[:_MOST], key=lambda each: each.number)
-    ]
+        rows.append(row)
     columns = ("entry", "name", "kind", "charge", "recorded", "periods; withdrawal")
-    more = ranked[_MOST:]
-    withdrawn = sum(bool(each.withdrawn) for each in more)
-    unseen = f"{counted(len(more), 'more release')}, {withdrawn:,} of them withdrawn."
-    return _table(columns, rows) + paragraphs([unseen] if more else [])
+    table = _table(columns, rows)
+    unseen = ranked[_MOST:]
+    if not unseen:
+        return table
+    withdrawn = sum(bool(each.withdrawn) for each in unseen)
+    more = f"{counted(len(unseen), 'more release')}, {withdrawn:,} of them withdrawn."
+    return table + paragraphs([more])
 
 
 def _errors(case: Case) -> str:
@@ -185,7 +190,8 @@ def _errors(case: Case) -> str:
     for each in case.released[-_MOST:]:
         number = f"{each.entry.number}{' (withdrawn)' if each.entry.withdrawn else ''}"
         rows.append([number, promised(each), met(each), "; ".join(left_out(each))])
+    table = _table(("entry", "promised before", "95% intervals", "what it is of"), rows)
     more = len(case.released) - _MOST
-    before = [f"{counted(more, 'more manifest')} in this dossier."] if more > 0 else []
-    columns = ("entry", "promised before", "95% intervals", "what it is of")
-    return _table(columns, rows) + paragraphs(before)
+    if more <= 0:
+        return table
+    return table + paragraphs([f"{counted(more, 'more manifest')} in this dossier."])

@@ -27,18 +27,21 @@ def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
     it may be overwritten, and a place that cannot be written. Links are followed. Guarantees:
     G-REFUSE.
     """
-    written: dict[str, str] = {}
+    # The output that is written to each place.
+    name_of_place: dict[str, str] = {}
     targets = []
     for name, path in outputs.items():
         if path is None:
             continue
         target = _target(name, path, inputs)
         _check_free(target, overwrite=overwrite)
-        other = written.setdefault(str(target.resolve()).casefold(), name)
+        # Some file systems take no notice of capital letters.
+        other = name_of_place.setdefault(str(target.resolve()).casefold(), name)
         if other != name:
             raise _taken(name, target, f"also the name of {other}")
         targets.append(target)
     for target in targets:
+        # A draft is made and removed again, to see whether the place can be written.
         draft = _draft(target)
         try:
             draft.touch(exist_ok=False)
@@ -117,11 +120,12 @@ def _touches(target: Path, read: Path) -> bool:
             names = {str(each).casefold() for each in (real, target.absolute())}
             within = any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
             members = list(map(Path, glob.glob(place, recursive=True)))
-        there = target.exists()
-        return within or (
-            there and any(each.exists() and target.samefile(each) for each in members)
-        )
+        if within or not target.exists():
+            return within
+        # Two names may be those of one file.
+        return any(each.exists() and target.samefile(each) for each in members)
     except (OSError, ValueError):
+        # Where this cannot be found out, the output is refused.
         return True
 
 

@@ -81,7 +81,7 @@ def _lines(paragraphs: Sequence[str]) -> list[str]:
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things in words: 1 cluster, 2 clusters."""
+    """Returns a number of things in words: 1 cluster, 2 clusters."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
@@ -98,39 +98,41 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     columns = [*zip(*without_headings, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     numeric = [all(map(_NUMBER.fullmatch, column[1:])) for column in columns]
-    return [
-        "  ".join(
+    lines = []
+    for row in rows:
+        # A heading has a text in the first column alone.
+        padded = (
             text.rjust(width) if right else text.ljust(width)
             for text, width, right in zip(row, widths, numeric, strict=False)
-        ).rstrip()
-        for row in rows
-    ]
+        )
+        lines.append("  ".join(padded).rstrip())
+    return lines
 
 
 def first_rows(
     head: str, table: pa.Table, notes: Sequence[str] = (), rows: int = SHOWN
 ) -> TextTable:
-    """The first rows of a table."""
+    """Returns the first rows of a table."""
     shown = [texts_of(row) for row in table.slice(0, rows).to_pylist()]
     more = [f"... {table.num_rows - rows} more rows"] if table.num_rows > rows else []
     return TextTable(head, [printable(name) for name in table.column_names], shown, [*more, *notes])
 
 
 def texts_of(row: Mapping[str, object]) -> list[str]:
-    """The values of a row of a table as a person reads them."""
+    """Returns the values of a row of a table as a person reads them."""
     digits = digits_of(row.get("low"), row.get("high"))
     return [text_of(value, digits) for value in row.values()]
 
 
 def text_of(value: object, digits: int = 4) -> str:
-    """A value of a table as a person reads it: four digits, a dash for nothing."""
+    """Returns a value of a table as a person reads it: four digits, a dash for nothing."""
     if value is None:
         return "-"
     return f"{value:.{digits}g}" if isinstance(value, float) else printable(str(value))
 
 
 def digits_of(low: Any, high: Any, least: int = 4) -> int:
-    """Digits with which both ends of an interval show its width with at least two."""
+    """Returns the digits with which both ends of an interval show its width with at least two."""
     if low is None or high is None or not 0 < high - low < math.inf:
         return least
     return max(least, 2 + math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))))

@@ -63,11 +63,14 @@ def read_by_roles(
     users = source.user or source.unit
     unit = unit_column(data, users, source.privacy_unit or "", ledger)
     given = {**public, "privacy unit": unit}
+    # No column may have a private and a public role, also if it is not read.
     roles(private, given)
-    private = private if look or source.missing == "public" else {}
+    if not look and source.missing != "public":
+        private = {}
     table = read_columns(data, private=private, public=given, texts=texts, missing=source.missing)
-    named = {**given, **private}.items()
-    found = {each: None if name is None else table.column(name) for each, name in named}
+    found = dict[str, Any]()
+    for column_role, name in {**given, **private}.items():
+        found[column_role] = None if name is None else table.column(name)
     if unit is not None:
         check_column(unit, found["privacy unit"], found.get("user"))
     return found
@@ -101,18 +104,17 @@ def check_column(name: str, column: Any, users: Any) -> None:
     The charge would say that it protects all values of one of them, but it protects one user.
     """
     codes = keys.encode(keys.as_array(column, name), name)
+    owners = "several rows, each of which is a unit"
     todo = ONE_ROW
-    of_several = "several rows, each of which is a unit"
     if users is not None:
         who = keys.encode(keys.as_array(users, "user"), "user")
+        # Each pair of a value and a user counts once.
         codes = np.unique(np.stack([codes, who]), axis=1)[0]
-        of_several = "several users"
+        owners = "several users"
         todo = f"plan again with {name!r} as the column of users, or use a ledger of these users"
     several = int((np.bincount(codes) > 1).sum())
     if several:
-        raise DataError(
-            f"{several} values of {name!r}, the privacy unit, belong to {of_several}", todo
-        )
+        raise DataError(f"{several} values of {name!r}, the privacy unit, belong to {owners}", todo)
 
 
 def _plain(name: str) -> str:

@@ -346,8 +346,10 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         known = book.find(key, name)
         if known is None:
+            # This refuses a charge that does not fit, before anything is drawn.
             book.state().check(self.loss, unit, self.periods)
             made = draw()
+            # Another process may have recorded meanwhile: then this is its entry.
             known = book.record(
                 key,
                 name=name,
@@ -360,6 +362,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
             )
             if known.document == made.document:
                 return made._replace(entry=known)
+        # What is recorded is delivered only to those who have the planned data.
         self.check(private)
         return Delivered(known.document, known, from_ledger=True)
 

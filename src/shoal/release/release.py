@@ -180,21 +180,20 @@ class Release(Generic[PlanT, Drawn]):
 
     def _plan(self) -> PlanT:
         """Returns the plan in the document."""
-        plan: Any
+        found: Any
         if isinstance(self.said, Manifest):
-            plan = self.plan_model.of_published(self.said.results)
+            found = self.plan_model.of_published(self.said.results)
         else:
-            plan = self.plan_model.from_bytes(documents.canonical_bytes(self.record["plan"]))
-        found: PlanT = plan
-        return found
+            found = self.plan_model.from_bytes(documents.canonical_bytes(self.record["plan"]))
+        plan: PlanT = found
+        return plan
 
     def _drawn(self) -> Drawn:
         """Returns the drawn numbers in the document."""
-        plan = self.plan
         is_manifest = isinstance(self.said, Manifest)
-        kept = self.published.results if is_manifest else self.record["results"]
-        found: Drawn = plan.drawn_of(kept)
-        return found
+        results = self.published.results if is_manifest else self.record["results"]
+        drawn: Drawn = self.plan.drawn_of(results)
+        return drawn
 
     def _check(self) -> None:
         """Refuse what cannot be read, and a record that states less than what its plan loses."""
@@ -204,11 +203,13 @@ class Release(Generic[PlanT, Drawn]):
         _ = self.released
         found = self.record
         guarantee = found["guarantee"]
+        claims = found["plan"]["claims"]
         loss = self.plan.exact_loss
         for name, exact in (("epsilon", loss.epsilon), ("delta", loss.delta)):
             stated = from_text(guarantee[name])
-            shown = found["plan"]["claims"][name], guarantee[f"{name}_at_most"]
-            if stated < exact or shown != (guarantee[name], round_up(stated)):
+            if stated < exact or claims[name] != guarantee[name]:
+                raise damaged()
+            if guarantee[f"{name}_at_most"] != round_up(stated):
                 raise damaged()
 
     @property
