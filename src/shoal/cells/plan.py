@@ -191,15 +191,15 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
             >>> plan.typical_error().shape, bool((plan.typical_error() < 1).all())
             ((3,), True)
         """
-        wide = checks.optional(sd, checks.number, "sd", above=0, example=10)
-        if wide is None:
+        deviation = checks.optional(sd, checks.number, "sd", above=0, example=10)
+        if deviation is None:
             return typical_errors(self)
-        if wide > self.width / 2:
+        if deviation > self.width / 2:
             raise InputError(
-                f"sd={wide:g} is too large for bounds that are {self.width:g} apart",
+                f"sd={deviation:g} is too large for bounds that are {self.width:g} apart",
                 f"give the standard deviation of the values, at most {self.width / 2:g}",
             )
-        return typical_errors(self, wide / self.width) * wide
+        return typical_errors(self, deviation / self.width) * deviation
 
     def compare(
         self,

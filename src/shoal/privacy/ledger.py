@@ -396,17 +396,7 @@ class Ledger(Shown):
             *(str(uuid.uuid4()), str(budget.epsilon), str(budget.delta)),
             *(unit.name, unit.counts, unit.period, ceiling, _now()),
         )
-        try:
-            place.touch(exist_ok=False)
-        except FileExistsError:
-            raise LedgerError(
-                f"there is a ledger or another file at {str(place)!r} already",
-                "open the ledger that is there, or choose another path",
-            ) from None
-        except OSError as error:
-            failed = f"the ledger {str(place)!r} cannot be created ({error.strerror})"
-            fault = folder_fault(Path(path)) or (failed, "choose a path in a writable folder")
-            raise LedgerError(*fault) from None
+        _make_file(place, path)
         try:
             # One transaction: a crash leaves a ledger, or an empty file, which is refused.
             with _plain_errors(place), closing(_connection(place)) as connection:
@@ -722,6 +712,24 @@ def _path(path: str | os.PathLike[str]) -> Path:
             f"end its name in {ENDING}: {place.stem + ENDING!r}",
         )
     return place
+
+
+def _make_file(place: Path, path: str | os.PathLike[str]) -> None:
+    """Makes an empty file at an absolute place, and never touches one that is there.
+
+    `path` is the place as it was given, in which a fault of its folder is told.
+    """
+    try:
+        place.touch(exist_ok=False)
+    except FileExistsError:
+        raise LedgerError(
+            f"there is a ledger or another file at {str(place)!r} already",
+            "open the ledger that is there, or choose another path",
+        ) from None
+    except OSError as error:
+        failed = f"the ledger {str(place)!r} cannot be created ({error.strerror})"
+        fault = folder_fault(Path(path)) or (failed, "choose a path in a writable folder")
+        raise LedgerError(*fault) from None
 
 
 def _connection(path: Path) -> sqlite3.Connection:

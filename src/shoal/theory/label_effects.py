@@ -125,6 +125,7 @@ def _design(labels: Sequence[Ints]) -> _Design:
 def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
     """Fits variances and effects by expectation-maximisation."""
     design = _design(labels)
+    # No variance falls to 0, as weights are 1 divided by them.
     least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
     spread = max(float(np.var(estimate) - variance.mean()), float(variance.min()) * 1e-3, least)
     # The variance of residuals, and that of the effects of each column; halves to begin with.

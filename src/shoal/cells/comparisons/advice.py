@@ -110,14 +110,15 @@ def advise(plan: Facts, progress: Progress | None) -> Advice:
     work = [*_choices(plan)]
     asked = request.model_dump(exclude={"error"}) | {"weights": {}}
     asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
-    found = []
-    for change, counts, other in tracked(work, "simulating other plans", progress):
+    alternatives = []
+    for change, counts, changed in tracked(work, "simulating other plans", progress):
         try:
-            found.append(_alternative(change, make_plan(counts, Request.of(**asked | other))))
+            plan_of_change = make_plan(counts, Request.of(**asked | changed))
+            alternatives.append(_alternative(change, plan_of_change))
         except InputError:
             # No cell is left, or the mechanism does not take the change.
             continue
-    return Advice(now, tuple(sorted(found, key=lambda each: -each.reliable)))
+    return Advice(now, tuple(sorted(alternatives, key=lambda each: -each.reliable)))
 
 
 def check_worth(plan: Facts, progress: Progress | None = None) -> None:

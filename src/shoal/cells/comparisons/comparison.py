@@ -434,7 +434,8 @@ def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
             f"{float(times):.3g} times the epsilon shown, and loses at most the epsilon shown"
         )
     # The plan that spends the smallest part of its epsilon.
-    plan, epsilon = min(plans, key=lambda pair: pair[0].exact_epsilon / pair[1])
+    parts_spent = [plan.exact_epsilon / epsilon for plan, epsilon in plans]
+    plan, epsilon = plans[parts_spent.index(min(parts_spent))]
     if plan.exact_epsilon < epsilon * LEAST_SPENT:
         spent = show(plan.exact_epsilon, 3)
         yield f"{method}: spends only {spent} of epsilon {show(epsilon, _DIGITS)}"

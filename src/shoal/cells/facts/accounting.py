@@ -94,16 +94,17 @@ class ReleasedStatistics:
         """
         rows = self.per_statistic(scale)
         cell = self.weights.cell
-        found = []
+        steps_of_terms = []
         for at in self.alone:
-            found.append(sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits))
+            alone = sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits)
+            steps_of_terms.append(alone)
         if self.joint:
             rate = self._pair_rate(rows)[cell]
             steps = sensitivity.whole_steps(self.weights.part, 1 / rate, bits)
             # Each of the two numbers is rounded to its own lattice.
             rounding = 2 if self.gaussian else 1
-            found.append(np.where(steps > 0, steps + rounding, 0))
-        return found
+            steps_of_terms.append(np.where(steps > 0, steps + rounding, 0))
+        return steps_of_terms
 
     def problem(self, weight: Floats, scale: Floats) -> Problem:
         """Returns the problem of sharing noise among cells whose scales keep these ratios.

@@ -32,14 +32,14 @@ _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
 def shared_noise(task: Task) -> Facts:
     """Returns the best plan by the method's error: direct or joint, Laplace or Gaussian noise."""
     weights = every_record(task.counts, task.cells)
-    found = [
+    plans = [
         _plan(task, ReleasedStatistics(weights, task.request.kinds, joint=joint, gaussian=gaussian))
         for joint in ways(task.request)
         for gaussian in task.noises
     ]
     # A kind of noise that keeps the largest error comes first, so that a larger delta never makes a
     # cell be left out.
-    return min(found, key=lambda each: (not within(each), judge(each)))
+    return min(plans, key=lambda each: (not within(each), judge(each)))
 
 
 def ways(request: Request) -> tuple[bool, ...]:
@@ -111,7 +111,8 @@ def _least_epsilon(noise: Allocation, numbers: ReleasedStatistics, request: Requ
     """
     statistic = numbers.statistics[0]
     lattice = request.lattice
-    wanted = (request.error or 0.0) / float(statistic.statistic_range(lattice.bounds)[1])
+    _, length = statistic.statistic_range(lattice.bounds)
+    wanted = (request.error or 0.0) / float(length)
     # The rounding to ticks is taken off, then a margin for lattice steps and for rounded scales.
     largest_scale = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)
     if largest_scale <= 0 or wanted >= MIDPOINT_ERROR:
@@ -121,7 +122,8 @@ def _least_epsilon(noise: Allocation, numbers: ReleasedStatistics, request: Requ
 
 def bad_error(request: Request, statistic: Statistic) -> InputError:
     """Returns the InputError for an `error=` that no plan can keep, or that guessing keeps."""
-    half = float(statistic.statistic_range(request.lattice.bounds)[1]) / 2
+    _, length = statistic.statistic_range(request.lattice.bounds)
+    half = float(length) / 2
     return InputError(
         f"no plan has a worst-case error of {request.error:g}",
         f"ask for more than a tick and less than {half:g}, the error of guessing the middle",

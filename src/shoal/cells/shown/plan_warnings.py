@@ -31,18 +31,18 @@ _TWICE = 250.0
 
 def plan_warnings(plan: Facts) -> list[str]:
     """Returns sentences that a custodian should read before spending anything, if any."""
-    alone = [*single_user_warnings(plan)]
+    sentences = [*single_user_warnings(plan)]
     if not plan.of_vectors:
-        return alone
-    found = [*alone, *few_cell_warnings(plan), *frequent_user_warnings(plan)]
-    everyone = _everyone(plan)
-    if plan.rounds > 1 and everyone < _TWICE:
-        found.append(
-            f"epsilon times the number of users is {everyone:.3g}, too little for two rounds: "
+        return sentences
+    sentences += [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
+    total_epsilon = _total_epsilon(plan)
+    if plan.rounds > 1 and total_epsilon < _TWICE:
+        sentences.append(
+            f"epsilon times the number of users is {total_epsilon:.3g}, too little for two rounds: "
             'intervals may cover far less often than stated; use settings={"rounds": 1} '
             "(--setting rounds=1)"
         )
-    return found
+    return sentences
 
 
 def release_warnings(plan: Facts, numbers: Estimates) -> list[str]:
@@ -66,7 +66,7 @@ def single_user_warnings(plan: Facts) -> Iterator[str]:
         )
 
 
-def _everyone(plan: Facts) -> float:
+def _total_epsilon(plan: Facts) -> float:
     """Returns epsilon times the number of users."""
     return plan.epsilon * plan.weights.n_users
 
@@ -80,7 +80,7 @@ def few_cell_warnings(plan: Facts) -> Iterator[str]:
     if cells == 1:
         enough = _ONE
         often = "72%"
-    if selects and cells < MEASURED and _everyone(plan) < enough:
+    if selects and cells < MEASURED and _total_epsilon(plan) < enough:
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
             f"here {int(plan.parameters['clipped'][0])} of {plan.weights.n_users}: if "
@@ -103,7 +103,7 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
 def frequent_user_warnings(plan: Facts) -> Iterator[str]:
     """Warns if few users have much of the records, as they may differ from the other users."""
     vectors = plan.decision.method.range.of_vectors
-    if not vectors or _everyone(plan) >= _OFTEN or dominated(plan).all():
+    if not vectors or _total_epsilon(plan) >= _OFTEN or dominated(plan).all():
         return
     records = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
     falling = np.sort(records[records > 0])[::-1]
