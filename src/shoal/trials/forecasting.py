@@ -191,9 +191,12 @@ class Forecast(Shown, Tabular):
             )
             yield _Noise(BEST, UNITS, reason, added(best))
             noise = mean_noise(fitted(self.n, epsilon), domain, sizes)
-            both = [float((weight * sizes * noise).sum()) for weight in effect_weights(sizes)]
-            reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
-            yield _Noise(HISTOGRAM, AGGREGATES, reason, effects=both)
+            # Weights are those of units, and noise is that of means.
+            of_effect, of_clusters = (
+                float((weight * sizes * noise).sum()) for weight in effect_weights(sizes)
+            )
+            reason = f"noise of {math.sqrt(of_effect):.3g} in the effect, whatever the outcomes are"
+            yield _Noise(HISTOGRAM, AGGREGATES, reason, effects=[of_effect, of_clusters])
         asked, by_hand = noise_of_effects(sizes, domain.width, float(epsilon))
         for name, releases, deviations in (
             (QUESTIONS, ANSWERS, asked),

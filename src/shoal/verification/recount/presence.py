@@ -294,6 +294,7 @@ def _hull_quantile(cells: int, miss: float) -> float:
     """
 
     def tail(size: float) -> float:
+        """Returns the probability of noise above a size, less `miss`."""
         inner = mpmath.gammainc(cells - 1, size, regularized=True) if cells > 1 else 0
         found = (
             mpmath.gammainc(cells + 1, size, regularized=True)
@@ -336,7 +337,9 @@ def _moved(release: Release, moved: float) -> tuple[float, float]:
     weight = low + high
     if (weight < 6 * scale).any():
         return moved / 3, 0.0
+    # Where values of both kinds of users lie on average, from 0 to 1 in the range.
     place = np.clip(high / weight, 0.0, 1.0)
+    # By so much higher are those of users above the cap.
     lean = float(place[1] - place[0])
     variances = 2 * scale**2 * (place**2 + (1 - place) ** 2) / weight**2
     is_sure = abs(lean) > 3 * math.sqrt(float(variances.sum()))
