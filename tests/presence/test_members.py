@@ -212,3 +212,17 @@ def test_lists_of_cells(tmp_path: Path) -> None:
             ["north", "7"],
         ]
     assert cells_of(None, ()).num_rows == 1
+
+
+@pytest.mark.parametrize("spelled", [" card-0003", "card-0003  "])
+def test_a_user_in_two_spellings_is_one_user(spelled: str) -> None:
+    """Whoever has two loses no more privacy than others; cells are told apart as users are."""
+    frame = visits()
+    base = by_user(read(frame))
+    rows = frame.index[frame.card == "card-0003"]
+    frame.loc[rows[::2], "card"] = spelled
+    frame.loc[frame.branch == "1", "branch"] = "01 "
+    assert by_user(read(frame)) == base
+    numbers = frame.assign(card=frame.card.str.strip().str.removeprefix("card-"))
+    numbers.loc[rows[::2], "card"] = "3"
+    assert by_user(read(numbers)) == base

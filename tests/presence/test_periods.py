@@ -96,3 +96,25 @@ def test_periods_and_the_rule_belong_together(period: str | None, periods: Any) 
     divided = records("absent.parquet", period=period)
     with pytest.raises(shoal.errors.InputError):
         shoal.plan(divided, **ASKED, periods=periods)
+
+
+@pytest.mark.parametrize("given", ["no row", "texts", "nothing", "no times"])
+def test_tables_without_any_period_look_like_others(given: str, tmp_path: Path) -> None:
+    """A file in which no time can be read, whatever its columns hold, is an empty table."""
+    lines = {
+        "no row": "",
+        "texts": "a,Harbour,5,broken\n",
+        "nothing": "a,Harbour,5,\n",
+        "no times": "a,Harbour,5,\n",
+    }
+    place: Any = tmp_path / "visits.csv"
+    place.write_text("card,branch,minutes,at\n" + lines[given])
+    more = {"times": "dates"}
+    if given == "no times":
+        times = pa.array([None], pa.timestamp("us"))
+        place = pa.table({"card": ["a"], "branch": ["North"], "minutes": [5.0], "at": times})
+        more = {}
+    divided = records(place, period=shoal.month("at"), **more)
+    plan = shoal.plan(divided, **ASKED, periods=MONTHS)
+    found = plan.release(divided, noise=shoal.Simulated(1))
+    assert found.table().num_rows == 4 * len(BRANCHES)

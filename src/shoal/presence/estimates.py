@@ -25,7 +25,7 @@ from shoal.presence.values import FEWEST_CELLS, Values
 WHY = {
     "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
     "few users": "too few for private caps and ranges: give records_per_user, or raise epsilon",
-    "few users dominate": "few users have a large part of all: give records_per_user",
+    "few users dominate": "a cap would take too much from heavy users: give records_per_user",
     "outlying users": "its values may lie beyond the private range: merge cells or raise epsilon",
 }
 # Totals that are whole numbers.
@@ -134,16 +134,20 @@ class Estimates:
         )
 
     @property
-    def few_users(self) -> bool:
-        """Whether there are so few users that looks are mostly noise, as far as one tells.
+    def noisy_users(self) -> float:
+        """About how many users have a record that counts.
 
         Each user has one size in the second look; without any look the number that was said holds.
         """
-        users = self.look.users
         if self.drawn.cells is None and self.drawn.sizes:
             name, seen = next(iter(self.drawn.sizes.items()))
-            users = sum(seen) / self.rounds["sizes"].blocks[name]
-        return float(self.request.epsilon) * users < FEW_USERS
+            return sum(seen) / self.rounds["sizes"].blocks[name]
+        return self.look.users
+
+    @property
+    def few_users(self) -> bool:
+        """Whether there are so few users that looks are mostly noise, as far as one tells."""
+        return float(self.request.epsilon) * self.noisy_users < FEW_USERS
 
     def rows(self, confidence: float) -> Iterator[Row]:
         """Yields every statistic that was asked for, in its order."""

@@ -154,5 +154,6 @@ def _listed(given: Any, rules: Sequence[Rule]) -> pa.Table:
 
 
 def _texts(column: Any) -> list[str]:
-    texts: list[str] = pc.cast(column, pa.string()).to_pylist()
+    """Returns keys in the spelling in which they are compared: see `plain_spelling`."""
+    texts: list[str] = plain_spelling(pc.cast(column, pa.string())).to_pylist()
     return texts

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.arrays import Ints
 from shoal.data import keys
@@ -15,6 +16,7 @@ from shoal.data.cell_rules import Rule
 from shoal.data.memberships import Memberships
 from shoal.data.records import Measure, Records
 from shoal.presence.keys import positions
+from shoal.privacy.unit import plain_spelling
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ def members(
     Rows without a user, a key of the list, or a finite value fall out by the user's own records:
     nobody else's decide how a row is read, and nothing is said of them. The order of the rows is
     that of users and cells, whatever the engine's, so that sums of floating-point numbers of one
-    user are the same whoever else is there. Codes with one text are one cell.
+    user are the same whoever else is there. Users and codes with one plain spelling are one.
     """
     table = records.private_groups(measures)
     size = len(records.rules)
@@ -53,7 +55,7 @@ def members(
         rule.keys(table.column(at + 1).combine_chunks()) for at, rule in enumerate(records.rules)
     ]
     cell = positions(codes, cells, table.num_rows)
-    who = keys.numbers(table.column(0).combine_chunks().dictionary_encode().indices)
+    who = _users(table.column(0).combine_chunks())
     if records.period is not None:
         code = table.column(size + 1).combine_chunks()
         listed = pa.table({"period": pa.array(periods, pa.string())})
@@ -82,9 +84,23 @@ def members(
     return Members(found, ticks, measured)
 
 
+def _users(names: pa.Array[Any]) -> Ints:
+    """Returns a number for each user: one for 007 and 7, so that nobody counts as two."""
+    encoded = names.dictionary_encode()
+    number: Ints = keys.numbers(encoded.indices)
+    if pa.types.is_integer(names.type):
+        return number
+    plain = plain_spelling(pc.cast(encoded.dictionary, pa.string())).dictionary_encode()
+    spelling: Ints = keys.numbers(plain.indices)
+    return spelling[number]
+
+
 def _names(rule: Rule, code: pa.Array[Any]) -> pa.Array[Any]:
-    """Returns the names of periods as ledgers have them."""
+    """Returns the names of periods as ledgers have them; null where there is no period."""
     encoded = code.dictionary_encode()
+    if not len(encoded.dictionary):
+        # Without any name there is no type of names, either.
+        return pa.nulls(len(code), pa.string())
     column = keys.as_array(rule.keys(encoded.dictionary), rule.name)
     names = pa.array(keys.labels(pa.table({"period": column})), pa.string())
     return names.take(encoded.indices)

@@ -285,13 +285,18 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
         )
     if "users" in numbers.totals and numbers.cells > 1:
         yield f"Users of cells do not add up to all users: one {user} may be in several cells."
+        if numbers.totals["users"].cap.hull:
+            yield "The noise of users is alike in many cells: either most intervals hold or few do."
 
 
 def release_warnings(numbers: Estimates) -> Iterator[str]:
     """Sentences that a reader should know before relying on the numbers."""
     if numbers.few_users and numbers.request.n_pieces:
-        users = f"{max(numbers.look.users, 0):,.0f}"
-        yield f"about {users} users are too few for epsilon {show(numbers.request.epsilon)}"
+        users = f"{max(numbers.noisy_users, 0):,.0f}"
+        yield (
+            f"about {users} users have a record in a listed cell that could be read, too few for "
+            f"epsilon {show(numbers.request.epsilon)}"
+        )
 
 
 def release_table(numbers: Estimates, rows: Sequence[Row], *, all: bool = False) -> pa.Table:

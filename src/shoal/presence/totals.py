@@ -18,6 +18,10 @@ from shoal.theory import hull
 
 # The part of a total that caps may have moved between users, above which no cell is reliable.
 _MOVED = 0.25
+# Of what caps take from all cells, as a part of their numbers, how much they may take from a cell
+# with many heavy users, and how much scaling up may add to a cell without any.
+_TAKEN = 3.0
+_ADDED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,5 @@ class Total:
             half = intervals.quantile(confidence, 0.0, 2.0, 1.0) * self.scale * self._size
             part = min(self.cap.up - 1 + self.cap.moved, 1.0)
             off = part * np.maximum(self.number, 0.0)
-        low = np.maximum(np.maximum(self.number, 0.0) - half - off, 0.0)
-        high = np.maximum(np.maximum(self.number, 0.0) + half + off, 0.0)
-        return low, high
+        number = np.maximum(self.number, 0.0)
+        return np.maximum(number - half - _ADDED * off, 0.0), number + half + _TAKEN * off

@@ -25,7 +25,7 @@ from shoal.release.envelope import CONFIDENCE
 # is seen of all cells together, and more where nothing is seen of them.
 _HIDES = 1 / 6
 _HIDES_UNSEEN = 1 / 3
-_HIDES_OF_LEAN = 2.0
+_HIDES_OF_LEAN = 2.5
 # Of fewer cells nobody can tell by how much they differ.
 FEWEST_CELLS = 3
 # Thetas that are tried between the ends of the range.

@@ -272,8 +272,8 @@ def _total(release: Release, name: str, cap: Document, *, few: bool) -> Document
     if cap["known"] and not few_dominate and is_noisy and cells >= _FEW_CELLS:
         middle = max(middle, 0.0)
         value = np.maximum(middle + (number - middle) * between / (between + variance), 0.0)
-    low = np.maximum(positive - half - off, 0.0)
-    high = positive + half + off
+    low = np.maximum(positive - half - off / 2, 0.0)
+    high = positive + half + 3 * off
     if name in ("users", "records"):
         low, value, high = np.floor(low), np.rint(value), np.ceil(high)
     if not cap["known"]:
@@ -343,7 +343,7 @@ def _moved(release: Release, moved: float) -> tuple[float, float]:
     lean = float(place[1] - place[0])
     variances = 2 * scale**2 * (place**2 + (1 - place) ** 2) / weight**2
     is_sure = abs(lean) > 3 * math.sqrt(float(variances.sum()))
-    return moved * (1 / 6 + 2 * abs(lean)), moved * lean if is_sure else 0.0
+    return moved * (1 / 6 + 2.5 * abs(lean)), moved * lean if is_sure else 0.0
 
 
 class _Values:
