@@ -61,8 +61,8 @@ _MOST_WITHDRAWN = 3
 # The most characters of the name of such a release, or of the reason.
 _SHORT = 80
 GUESS = (
-    "A guess is that of a person who knows all other records, and thinks two versions of these "
-    "values equally likely; without a release it is right with a probability of 50%."
+    "A guess is that of a person who knows all other records, and thinks two versions of what is "
+    "protected equally likely; without a release it is right with a probability of 50%."
 )
 LOSSES = ("about", "releases", "lost at most", "left", "a guess is right at most")
 # How all pages look.
@@ -261,7 +261,9 @@ def _table(release: Any, label: str) -> tuple[str, str]:
         some = [_SOME.format(shown=len(rows), all=len(table))] if len(table) > len(rows) else []
         warnings = [f"Warning: {each}" for each in release.warnings()]
         meaning = [*([_GREY] if common else []), *some, *release.meaning(), *warnings]
-    titles = [label or each if each == "value" else each for each in names]
+    # A label is of one statistic: users are no minutes.
+    named = label and "statistic" not in names
+    titles = [label if named and each == "value" else each for each in names]
     return TextTable("", titles, rows).to_html(), paragraphs(meaning)
 
 
@@ -303,8 +305,13 @@ def chance(loss: Budget) -> str:
     # After it the likelier version has at most the probability (e^epsilon + delta)/(e^epsilon + 1);
     # a larger exponential than that of 700 would overflow.
     epsilon = min(round_up(loss.epsilon), 700)
-    right = 1 - (1 - round_up(loss.delta)) / (math.exp(epsilon) + 1)
-    return f"{math.ceil(100 * right)}%"
+    wrong = (1 - round_up(loss.delta)) / (math.exp(epsilon) + 1)
+    # As many decimals as tell it from certainty, and rounded upwards.
+    for decimals in range(5):
+        percent = 100 - math.floor(100 * wrong * 10**decimals) / 10**decimals
+        if percent < 100:
+            return f"{percent:.{decimals}f}%"
+    return "100%"
 
 
 def protected(release: Any, entry: Entry | None) -> list[str]:

@@ -61,7 +61,7 @@ def test_the_ledger_adds_up(shell: Shell) -> None:
     shown = json.loads(shell.good("ledger", "show", "flights.ledger", "--json"))
     assert shown["entries"][0]["spent"] == shown["spent"]
     assert "0.5" in shell.bad(*RELEASE, "--name", "another")
-    assert "with --name, or with --entry" in shell.bad("show", "--ledger", "flights.ledger")
+    assert "by its number with --entry" in shell.bad("show", "--ledger", "flights.ledger")
     assert "entry 1" in shell.good("show", "--ledger", "flights.ledger", "--entry", 1)
     shell.good(
         *["ledger", "create", "rows.ledger", "--epsilon", "9", "--counts", "public"],

@@ -203,10 +203,17 @@ def test_what_cannot_have_a_period_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_total_is_at_least_the_budget_of_one_period(tmp_path: Path) -> None:
+    """Otherwise no release could ever spend the budget."""
+    with pytest.raises(InputError, match="below the epsilon of one month"):
+        book_of(tmp_path, total="0.99")
+    assert book_of(tmp_path, total=1).state().left.epsilon == 1
+
+
 def test_a_ledger_says_what_is_left_in_which_period(tmp_path: Path) -> None:
     """Periods with the same amount together, and what all periods cost a user."""
     book = book_of(tmp_path, total=12)
-    assert "0 releases: epsilon 1 in each month\nprotects" in str(book)
+    assert "0 releases: epsilon 1 in each month\nepsilon 12 over all months\nprotects" in str(book)
     names = [f"2026-0{at}" for at in range(1, 6)]
     given = {"privacy_unit": MONTHLY, "document": b""}
     book.record("q", periods=months(*names), epsilon=1, **given)  # type: ignore[arg-type]

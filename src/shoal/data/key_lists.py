@@ -42,7 +42,9 @@ def key_list(given: Any, rule: Rule) -> Any:
     if isinstance(given, str) and _TO in given:
         return _from_to(given, rule)
     texts = [given] if isinstance(given, str) else given
-    listed = keys.as_array(list(checks.items(texts, f"keys of {rule}", most=_MOST)), rule.name)
+    items = checks.items(texts, f"keys of {rule}", most=_MOST)
+    stripped = [each.strip() if isinstance(each, str) else each for each in items]
+    listed = keys.as_array(stripped, rule.name)
     return _as_keys(listed, rule)
 
 
@@ -128,6 +130,11 @@ def _as_keys(listed: pa.Array[Any], rule: Rule) -> Any:
                 f"a key is none of {str(rule)!r}", f"give keys such as {_example(rule, kind)}"
             )
         return found
+    if rule.domain and not set(found.to_pylist()) <= set(rule.domain):
+        raise InputError(
+            f"a key is none of {str(rule)!r}",
+            f"give whole numbers from {rule.domain[0]} to {rule.domain[-1]}, or leave its keys out",
+        )
     start, width = _spaced(rule, kind)
     between = np.flatnonzero((_numbers(found) - start) % width)
     if len(between):
@@ -176,7 +183,7 @@ def _example(rule: Rule, kind: Any) -> str:
         return "2026-03-01 08:00"
     if pa.types.is_date(kind):
         return "2026-03-02"
-    return "0" if pa.types.is_integer(kind) else _names(rule)[-1]
+    return str([*rule.domain, 0][0]) if pa.types.is_integer(kind) else _names(rule)[-1]
 
 
 def _seconds(time: Any) -> int:

@@ -1,1 +1,1 @@
-"""Plans and releases unbiased means of unbounded values."""
+"""Plans and releases unbiased means of unbounded values; of bounded ones see `shoal.cells`."""

@@ -200,10 +200,12 @@ class State:
         if names is None:
             left.append(f"{budget} in each {'other ' if left else ''}{self.privacy_unit.period}")
         sentences = ["; ".join(left)]
+        ceiling = "" if self.total is None else self.total.show(up=False)
         if self.booked:
             lost = over_all(self.privacy_unit, len(self.booked), self.spent, "has lost")
-            ceiling = "" if self.total is None else f", and may lose {self.total.show(up=False)}"
-            sentences.append(f"{lost}{ceiling}")
+            sentences.append(f"{lost}, and may lose {ceiling}" if ceiling else lost)
+        elif ceiling:
+            sentences.append(f"{ceiling} over all {self.privacy_unit.period}s")
         return sentences
 
     def check(self, charge: Budget, unit: Unit, periods: Periods | None = None) -> Budget:
@@ -390,7 +392,13 @@ class Ledger(Shown):
                 "a total over all periods is given for a ledger without a period, or with a delta",
                 "leave total out; with a period and delta=0 it limits the sum over periods",
             )
-        ceiling = None if total is None else str(Budget.total(total).epsilon)
+        most = None if total is None else Budget.total(total)
+        if most is not None and most.epsilon < budget.epsilon:
+            raise InputError(
+                f"the total over all periods is below the epsilon of one {period}",
+                f"give a total of at least {budget.show(up=True)}, or a smaller epsilon",
+            )
+        ceiling = None if most is None else str(most.epsilon)
         place = _path(path)
         facts = (
             *(str(uuid.uuid4()), str(budget.epsilon), str(budget.delta)),
@@ -804,7 +812,7 @@ def the_entry(entries: list[Entry], name: str, number: int | None) -> Entry:
         raise InputError(
             f"{len(matching)} entries of the ledger match, not one; its entries are "
             f"{listed or 'none'}",
-            "choose one entry with --name, or with --entry and its number",
+            "choose one entry by its number with --entry, or by a name that only it has",
         )
     return matching[0]
 

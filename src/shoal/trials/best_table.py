@@ -341,6 +341,7 @@ def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseT
     if min(map(min, rows)) < 1:
         raise InputError("the levels are too close to each other", "use fewer levels")
     numbers = np.array(rows, dtype=np.int64)
+    # Outputs are places in the range of levels, from -1/2 to 1/2.
     value = np.append(columns.output, 0.0)
     width = levels[-1] - levels[0]
     y = (levels - levels[0]) / width - 1 / 2
@@ -349,7 +350,9 @@ def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseT
     for _ in range(2):
         value = value + np.linalg.pinv(chance) @ (y - chance @ value)
     order = np.argsort(value, kind="stable")
-    table = ResponseTable(levels, (value[order] + 1 / 2) * width, numbers[order])
+    # A table has its outputs less the lowest level.
+    above_lowest = (value[order] + 1 / 2) * width
+    table = ResponseTable(levels, above_lowest, numbers[order])
     if table.epsilon(Fraction(0)) > epsilon:
         raise InputError(
             "the table cannot be written in whole numbers", 'use mechanism="uniform_prior"'

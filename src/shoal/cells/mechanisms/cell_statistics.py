@@ -1,5 +1,7 @@
 """Defines the statistics of a cell: the mean, the variance, and shares of records above a limit.
 
+Those of private counts are in `shoal.presence.request`.
+
 Inside the library every statistic is a part of its range, in 0..1: guessing the middle, 1/2, has
 an error of at most 1/2.
 """

@@ -75,9 +75,9 @@ def _fewest_cells(task: Task, epsilon: float) -> Clipped:
     fewest = 1
     kept, left = clip(enough)
     while fewest < enough:
-        # The number in which users are left now is tried next. With fewer cells for each user, a
-        # cell may cost more loss, and then fewer users may leave it than the number demands: then a
-        # number between is tried.
+        # The number of cells in which users are left now is tried next, as the most for each user.
+        # A cell may cost more loss then, so that fewer users leave it than the new number demands:
+        # if users are left in more cells than were tried, the search goes on with one cell more.
         tried = max(fewest, min(left, enough - 1))
         kept_now, left_now = clip(tried)
         if left_now <= tried:

@@ -137,7 +137,10 @@ def _bits(weights: Weights, epsilon: float, delta: Fraction) -> int:
 
 
 def _planned_rate(epsilon: float, delta: Fraction) -> float:
-    """Returns the loss of Laplace noise with about the mean size that the noise will have."""
+    """Returns the epsilon of Laplace noise of about the same mean size as the plan's noise.
+
+    The plan's noise is Laplace noise itself or, with a delta, Gaussian.
+    """
     if not delta:
         return _NOISE_SHARE * epsilon
     rho = gaussian_noise.rho_of(_NOISE_SHARE * epsilon, float(delta))

@@ -188,13 +188,18 @@ class Losses:
         return min(Fraction(1), moved * self._margin(20))
 
     def _margin(self, bits: int) -> Fraction:
-        """Returns a factor for rounded means and squares, which is larger if ticks are coarse."""
+        """Returns a factor for rounded means and squares, which is larger if ticks are coarse.
+
+        Plans have the factor 1 + 2^-bits at least, times numbers in floating point: 2^-45 leaves
+        room for the rounding of these.
+        """
         usual = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45)
         ticks = 1 << self.cells.tick_bits
         if not (self.moved % self.cells.count).any():
             # Users count for whole records, whose sums are exact in ticks.
             return usual
-        # By so much a user's mean and mean square are rounded, as parts of the range.
+        # By so much a user's mean and mean square are rounded, as parts of the range: means are
+        # kept in 2^11 parts of a tick. Eight times as much is more than any move of theirs.
         mean = Fraction(1, ticks << 11)
         square = Fraction(1, 2 * ticks**2)
         return max(usual, 1 + 8 * (mean + square + mean**2))

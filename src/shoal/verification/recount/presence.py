@@ -42,7 +42,8 @@ def differences(release: Release) -> Iterator[str]:
         stated = [float(release.caps[name][each]) for each in cap]
         yield from differs(f"the cap of {name}", stated, [*cap.values()], _CLOSE)
     if release.cells is None and release.sizes:
-        # Each user has one size in the second look, which tells more than the number that was said.
+        # The request's number of users is a guess. Each user has one size in the second look, so
+        # that the noisy sum of all sizes tells more.
         block = next(iter(release.sizes))
         users = sum(release.sizes[block]) / release.rounds["sizes"]["blocks"][block]
     few = float(Fraction(release.asked)) * users < _FEW_USERS

@@ -1,4 +1,7 @@
-"""Recounts trials: the loss of an outcome, effects, intervals, and the bound of a best table."""
+"""Recounts trials: the loss of an outcome, effects, intervals, and the bound of a best table.
+
+Answers to questions are recounted in `questions`.
+"""
 
 import math
 from collections.abc import Iterator
