@@ -12,7 +12,7 @@ from shoal.arrays import Floats
 from shoal.documents.model import Model, is_none
 from shoal.presence.draw import Drawn
 from shoal.presence.estimates import Estimates, Row
-from shoal.presence.look import edges_of, ranges_of
+from shoal.presence.look import ranges_of, sizes_of
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round
 from shoal.release import envelope
@@ -163,7 +163,7 @@ def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, 
     fits = (
         {name: len(each) for name, each in answers.items()} == many
         and {name: len(each) for name, each in sizes.items()}
-        == {name: len(edges_of(name, cells)) for name in looked}
+        == {name: len(sizes_of(name, cells).edges) for name in looked}
         and (noisy_cells is not None) == ("cells" in rounds)
         and (noisy_cells is None or len(noisy_cells) == cells)
         and (position is not None) == ("range" in rounds)

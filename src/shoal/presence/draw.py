@@ -18,7 +18,7 @@ from shoal.arrays import Floats, Ints
 from shoal.data.aggregate import exact_sums
 from shoal.data.records import Records
 from shoal.data.value_lattice import Lattice
-from shoal.presence.look import Look, edges_of, look_of, ranges_of
+from shoal.presence.look import Look, look_of, ranges_of, sizes_of
 from shoal.presence.members import Members, members
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round
@@ -162,7 +162,7 @@ def _sizes(
     exact = {}
     for block, units in drawn.blocks.items():
         parts = _parts(request, found, block, look)
-        edges = edges_of(block, of.n_cells)
+        edges = sizes_of(block, of.n_cells).edges
         many = sizes(parts, of.user, of.n_users, edges)
         exact[block] = [int(each) * units for each in many]
     return _noisy(drawn, exact, noise, _SIZES)

@@ -66,10 +66,27 @@ class Look(NamedTuple):
     caps: dict[str, Cap]
 
 
-def edges_of(block: str, cells: int) -> Floats:
-    """Returns the upper ends of users' sizes, half an octave each: constants of the plan."""
-    first, last = _EDGES.get(block, (0, np.log2(max(cells, 2))))
-    return np.asarray(2.0 ** np.arange(first, last + 0.5, 0.5))
+class Sizes(NamedTuple):
+    """Sizes of users, ascending: the upper end of each, and what its users are taken to have."""
+
+    edges: Floats
+    middles: Floats
+
+
+def sizes_of(block: str, cells: int) -> Sizes:
+    """Returns the sizes that users are told apart by, half an octave each: constants of the plan.
+
+    Numbers of cells are whole, and few: their sizes are whole numbers, a quarter of an octave or
+    more apart.
+    """
+    if block == "users":
+        octaves = np.arange(0, np.log2(max(cells, 2)) + 0.25, 0.25)
+        edges = np.unique(np.floor(2.0**octaves))
+        first = np.append(0.0, edges[:-1]) + 1
+        return Sizes(edges, (first + edges) / 2)
+    lowest, highest = _EDGES[block]
+    edges = 2.0 ** np.arange(lowest, highest + 0.5, 0.5)
+    return Sizes(edges, np.maximum(edges / 2**0.25, edges[0]))
 
 
 def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
@@ -86,13 +103,13 @@ def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
     return priority / average if average > 0 else np.ones(cells)
 
 
-def cap_of(seen: Floats, scale: float, edges: Floats, cells: int, noise: float, lost: float) -> Cap:
+def cap_of(seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, lost: float) -> Cap:
     """Returns the size with the least noise and loss, from noisy numbers of users by size.
 
     Args:
         seen: Users of each size, with noise of `scale`.
         scale: Of the noise of the look, in users.
-        edges: The upper end of each size.
+        sizes: What users of each size have.
         cells: How many cells there are, each with noise in proportion to the cap.
         noise: The scale of the noise of the answers, in users at the cap.
         lost: The part of what is cut that counts as an error.
@@ -101,13 +118,13 @@ def cap_of(seen: Floats, scale: float, edges: Floats, cells: int, noise: float, 
     low, high = _bulk(seen, top, scale)
     is_clear = seen[top] >= STANDS_OUT * scale
     if not is_clear or seen[low : high + 1].sum() < _SEEN * seen.sum():
-        return Cap(float(edges[0]), moved=_UNKNOWN, known=False)
+        return Cap(float(sizes.edges[0]), moved=_UNKNOWN, known=False)
     place = np.arange(len(seen))
     is_bulk = (place >= low) & (place <= high)
     users = np.maximum(seen, 0.0)
     # The bulk of users, and whatever stands out by itself: a second kind far from the first.
     certain = np.where(is_bulk | (seen > _CERTAIN * scale), users, 0.0)
-    middles = np.maximum(edges / 2**0.25, edges[0])
+    edges, middles = sizes
     total = float(certain @ middles)
     # What users of all sizes have together under each cap.
     under_cap = np.minimum(middles, edges[:, None]) @ certain
@@ -157,8 +174,8 @@ def look_of(
             continue
         if block in seen:
             noise = rounds["sizes"].scale(block)
-            edges = edges_of(block, cells)
-            found = cap_of(seen[block], noise, edges, cells, answers.scale(block), LOST[block])
+            sizes = sizes_of(block, cells)
+            found = cap_of(seen[block], noise, sizes, cells, answers.scale(block), LOST[block])
         else:
             found = _given(request, block)
         if block == "users" and _without_cap(found, cells):

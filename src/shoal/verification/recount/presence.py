@@ -142,14 +142,11 @@ def _cap_of(release: Release, block: str) -> Document:
 
     Source: docs/theory/private-counts.md#caps-and-priorities.
     """
-    # Powers of two: the lowest and the highest upper end of sizes, which rise by half octaves.
-    octaves = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
-    first, last = octaves.get(block, (0, math.log2(max(release.size, 2))))
     scale = _scale(release, "sizes", block)
     # The users of each size, with noise of this scale.
     seen = [each / release.rounds["sizes"]["blocks"][block] for each in release.sizes[block]]
-    ends = [2.0 ** (first + at / 2) for at in range(len(seen))]
-    if first + (len(seen) - 1) / 2 > last + 0.5:
+    ends, middles = _sizes(release, block)
+    if len(seen) != len(ends):
         raise ValueError
     bulk = _bulk(seen, scale)
     in_bulk = sum(seen[at] for at in bulk)
@@ -160,8 +157,8 @@ def _cap_of(release: Release, block: str) -> Document:
     def users_by_size(scales: float) -> dict[float, float]:
         """Returns the users of the bulk, and of each size seen above so many noise scales."""
         return {
-            max(end / 2**0.25, ends[0]): max(users, 0.0)
-            for at, (end, users) in enumerate(zip(ends, seen, strict=True))
+            middle: max(users, 0.0)
+            for at, (middle, users) in enumerate(zip(middles, seen, strict=True))
             if at in bulk or users > scales * scale
         }
 
@@ -188,6 +185,25 @@ def _cap_of(release: Release, block: str) -> Document:
     # Noise may hide users as heavy as four caps.
     moved += 4 * scale * cap / whole
     return _cap(cap, up=min(whole / under[at], 2.0), moved=min(moved, 0.5), users=under[at] / cap)
+
+
+def _sizes(release: Release, block: str) -> tuple[list[float], list[float]]:
+    """Returns the upper ends of users' sizes in a block, and what users of each have."""
+    if block == "users":
+        # Whole numbers of cells: the powers of 2^(1/4), rounded down, up to the first that is as
+        # large as the number of cells.
+        ends = [1.0]
+        power = 0
+        while 2 ** (power / 4) < max(release.size, 2) * (1 - 1e-12):
+            power += 1
+            end = float(math.floor(2 ** (power / 4)))
+            if end > ends[-1]:
+                ends.append(end)
+        return ends, [(low + 1 + high) / 2 for low, high in zip([0.0, *ends], ends, strict=False)]
+    # Powers of two, the lowest and the highest, in half octaves.
+    first, last = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}[block]
+    ends = [2.0 ** (first + at / 2) for at in range(2 * (last - first) + 1)]
+    return ends, [max(end / 2**0.25, ends[0]) for end in ends]
 
 
 def _bulk(seen: list[float], scale: float) -> range:
