@@ -12,6 +12,7 @@ from scipy import stats
 import shoal
 from shoal.cells.estimates.typical_error import typical_errors
 from shoal.cells.mechanisms.ranges import USER
+from shoal.cells.mechanisms.user_vectors import excess_of
 from tests.cells.mechanisms.test_user_vectors import CASES, plan_of
 from tests.support import draws
 from tests.support.loop import loop_over
@@ -28,9 +29,11 @@ def _tail(move: float, epsilon: float) -> float:
 @loop_over("counts", CASES.values())
 @loop_over("epsilon", ["0.01", 1, 30, 60])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
-    """Pure selections, and noise that hides the diameter at what they leave."""
+    """Pure selections and the excess, and noise that hides the diameter at what they leave."""
     plan = plan_of(counts, epsilon, DELTA)
     selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.decision.selection_scale)
+    parts, bits = excess_of(plan.parameters)
+    selections += Fraction(parts, 2**bits)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert plan.exact_loss.delta == Fraction(DELTA)
     left = float(plan.exact_epsilon - selections)

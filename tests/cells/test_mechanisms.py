@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.cells.mechanisms.user_vectors import excess_of
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from tests.support import flights, made_counts
@@ -30,7 +31,9 @@ def by_hand(plan: shoal.Plan) -> Fraction:
     moved = where.score_sensitivity(design)
     lost: dict[int, Fraction] = {}
     if where.of_vectors:
+        parts, parts_bits = excess_of(plan.parameters)
         noise = Fraction(2 * int(plan.parameters["ball"][0]), 2**bits)
+        noise += Fraction(parts, 2**parts_bits)
         return noise + sum(
             Fraction(2 * moved) / Fraction(each) for each in plan.decision.selection_scale
         )

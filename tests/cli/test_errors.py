@@ -67,7 +67,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),
         (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
-        (["verify", "plan.json"], "shoal.manifest/8: it is a plan; "),
+        (["verify", "plan.json"], "shoal.manifest/9: it is a plan; "),
         (["ledger", "create", "flights.ledger", "--epsilon", "1", *CREATED], "flights.ledger"),
         (["ledger", "show", "plan.json"], "plan.json"),
         (["demo", "--folder", "plan.json"], "exists"),

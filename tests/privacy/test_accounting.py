@@ -83,7 +83,7 @@ def test_losses_of_users_add_up_exactly(data: st.DataObject) -> None:
     users = data.draw(st.integers(1, 4))
     exact, steps = [Fraction(0)] * users, list[Any]()
     for _ in range(data.draw(st.integers(1, 5))):
-        kind = data.draw(st.sampled_from(["laplace", "pair", "whoever", "select", "stated"]))
+        kind = data.draw(st.sampled_from(["laplace", "counted", "whoever", "select", "stated"]))
         if kind == "select":
             bits = data.draw(st.integers(0, 60))
             moves = data.draw(st.lists(st.integers(0, 2**62), min_size=users, max_size=users))

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from shoal.cells.estimates.intervals import SEEN
 from shoal.privacy.noise import LARGEST_STEPS, Noise, OperatingSystem, Simulated
 from shoal.theory.laplace import mean_absolute
 
@@ -122,25 +123,45 @@ def test_noise_is_added_to_the_numbers_in_their_order(draw: str) -> None:
 
 @dataclass
 class Given(Noise):
-    """Laplace noise that is given, of twice the scale that a pair asks for."""
+    """Laplace noise that is given, of twice the scale that is asked for, and then zeros."""
 
-    drawn: tuple[int, int, int]
+    drawn: tuple[int, ...]
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         assert (lattice_bits, draw) == (2, 7)
-        return [*self.drawn, *[1, 0, 0] * (len(steps) // 3 - 2), 5, -9, 4]
+        return [*self.drawn, *[0] * (len(steps) - len(self.drawn))]
 
 
-def test_pairs_have_their_law() -> None:
-    """P[x, y] over P[0, 0] is exp(-max(|x|, |y|, |x + y|)/2), summed over what may be rejected."""
-    q, size = math.exp(-1 / 4), 120
-    found = {(x, y): 0.0 for x in range(-5, 6) for y in range(-5, 6)}
-    for (x, y), third in itertools.product(found, range(-3, size)):
-        if Given((x, y, third)).add_pair((20, 30), 1, 7) == (20 + x, 30 + y):
-            found[x, y] += q ** (abs(x) + abs(y) + abs(third))
-    for (x, y), chance in found.items():
-        law = math.exp(-max(abs(x), abs(y), abs(x + y)) / 2)
-        assert chance == pytest.approx(law * found[0, 0], rel=1e-9)
+@pytest.mark.parametrize(("size", "reach", "last"), [(2, 5, 120), (3, 2, 90)])
+def test_noise_of_counted_parts_has_its_law(size: int, reach: int, last: int) -> None:
+    """P[x] over P[0] is exp(-N(x)/2), the larger of rises and falls, summed over all rejections."""
+    q = math.exp(-1 / 4)
+    plain = tuple(range(20, 20 + size))
+    found = {}
+    for noise in itertools.product(range(-reach, reach + 1), repeat=size):
+        moved = tuple(a + b for a, b in zip(plain, noise, strict=True))
+        chance = 0.0
+        for extra in range(-3, last):
+            # A rejected draw is followed by zeros, which are the noise only if all are zero.
+            accepted = Given((*noise, extra)).add_counted(plain, 1, 7) == moved
+            if accepted and extra >= abs(sum(noise)):
+                chance += q ** (sum(map(abs, noise)) + abs(extra))
+            assert accepted == (extra >= abs(sum(noise)) or not any(noise))
+        found[noise] = chance
+    middle = found[(0,) * size]
+    for noise, chance in found.items():
+        rises = sum(each for each in noise if each > 0)
+        falls = -sum(each for each in noise if each < 0)
+        assert chance == pytest.approx(math.exp(-max(rises, falls) / 2) * middle, rel=1e-9)
+
+
+def test_the_quantile_of_counted_parts() -> None:
+    """One of three numbers is above 3.39 noise scales in 5% of draws, of a million."""
+    drawn = np.random.default_rng(1).laplace(0, 2, (1_000_000, 4))
+    accepted = drawn[drawn[:, 3] >= np.abs(drawn[:, :3].sum(axis=1))]
+    assert len(accepted) > 150_000
+    # Four standard deviations of as many draws.
+    assert abs((accepted[:, 2] > SEEN).mean() - 0.05) < 0.002
 
 
 def _draw(send: Connection) -> None:

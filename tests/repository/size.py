@@ -19,22 +19,22 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 65_751),
-    "theory": (("theory",), 13_619),
-    "trials": (("trials",), 40_466),
-    "means": (("means",), 13_164),
-    "presence": (("presence",), 17_812),
-    "dossiers": (("dossiers",), 4_914),
-    "data": (("data",), 23_303),
-    "privacy": (("privacy",), 11_182),
+    "cells": (("cells",), 67_546),
+    "theory": (("theory",), 13_663),
+    "trials": (("trials",), 40_599),
+    "means": (("means",), 13_237),
+    "presence": (("presence",), 18_503),
+    "dossiers": (("dossiers",), 5_090),
+    "data": (("data",), 23_397),
+    "privacy": (("privacy",), 11_320),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        11_116,
+        11_128,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 13_664),
-    "pictures": (("pictures",), 5_206),
-    "one call and report": (("one_call.py", "report_page.py"), 3_033),
-    "verification": (("verification",), 25_474),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_802),
+    "pictures": (("pictures",), 5_327),
+    "one call and report": (("one_call.py", "report_page.py"), 3_141),
+    "verification": (("verification",), 26_246),
     "other modules": (
         (
             "__init__.py",
@@ -46,17 +46,17 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
             "threads.py",
             "arrays.py",
         ),
-        3_466,
+        3_473,
     ),
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.46, 0.4
+MOST_A_LINE, MOST_PACKED = 9.39, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 26_822),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_291),
+    "tests": (("tests", "conftest.py"), ".py", 26_991),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_313),
 }
 
 

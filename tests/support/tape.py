@@ -59,10 +59,12 @@ class Tape:
         self.asked.append(Asked("gaussian", tuple(map(int, steps)), lattice_bits, draw))
         return self._answer([int(x) + self.rise * at for at, x in enumerate(steps)])
 
-    def add_pair(self, pair: tuple[int, int], lattice_bits: int, draw: int) -> tuple[int, int]:
+    def add_counted(
+        self, counted: tuple[int, ...], lattice_bits: int, draw: int
+    ) -> tuple[int, ...]:
         """The same."""
-        self.asked.append(Asked("pair", tuple(map(int, pair)), lattice_bits, draw))
-        return tuple(self._answer([int(pair[0]), int(pair[1]) + self.rise]))  # type: ignore[return-value]
+        self.asked.append(Asked("counted", tuple(map(int, counted)), lattice_bits, draw))
+        return tuple(self._answer([int(x) + self.rise * at for at, x in enumerate(counted)]))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """A candidate that does not depend on the scores."""

@@ -41,7 +41,7 @@ from shoal.cells.mechanisms.cell_statistics import Variance
 from shoal.cells.planners.planner import make_plan
 from shoal.cells.shown import arrow_tables
 from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, limited, summary
-from shoal.cells.shown.plan_warnings import plan_warnings
+from shoal.cells.shown.plan_warnings import assumption, plan_warnings
 from shoal.cells.shown.published import Manifest, Published
 from shoal.data.counts import Counts
 from shoal.data.records import Records
@@ -254,7 +254,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
             >>> counts = shoal.Counts.from_counts(users, sorted(cells), [4] * 2400)
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=1, range="loose")
             >>> plan.forecast()
-            {0.3: 12, 0.1: 12, 0.03: 6}
+            {0.3: 11, 0.1: 11, 0.03: 9}
         """
         return forecast(self)
 
@@ -529,7 +529,11 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         status = table["status"].to_pylist()[: cells.num_rows]
         verdict = f"Reliable: {status.count('reliable'):,} of {counted(len(status), 'cell')}."
         columns = [cell_title(cells), "users", "records", "value", "low", "high"]
-        notes = [*legend(cells.num_rows, self.published.sentences, table), *self._limited()]
+        notes = [
+            *legend(cells.num_rows, self.published.sentences, table),
+            *self._limited(),
+            *assumption(self.numbers),
+        ]
         if "common" in table["source"].to_pylist():
             notes.insert(0, _BRACKETS)
         head = f"{verdict}\n{self._head(origin=origin)}"
@@ -574,7 +578,11 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
     def meaning(self) -> list[str]:
         """What the table's words mean, and how many cells are left out, in sentences."""
         sentences = self.published.sentences
-        return [*legend(self.cells.num_rows, sentences, self.table()), *self._limited()]
+        return [
+            *legend(self.cells.num_rows, sentences, self.table()),
+            *self._limited(),
+            *assumption(self.numbers),
+        ]
 
     def _limited(self) -> Iterator[str]:
         """Says for how many of its records a user counts, if that is limited."""

@@ -53,9 +53,9 @@ def expect(document: object, schema: str, what: str) -> Document:
         DocumentError: Another kind or version.
 
     Example:
-        >>> expect({"schema": "shoal.plan/7"}, "shoal.manifest/8", "manifest")
+        >>> expect({"schema": "shoal.plan/7"}, "shoal.manifest/9", "manifest")
         Traceback (most recent call last):
-        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/8: it is a plan...
+        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/9: it is a plan...
     """
     said = document.get("schema") if isinstance(document, dict) else None
     if isinstance(document, dict) and said == schema:

@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.privacy.budget import round_up
 from shoal.theory.gaussian import epsilon_of_lattice
 
-NoiseKind = Literal["laplace", "gaussian", "pair", "hull"]
+NoiseKind = Literal["laplace", "gaussian", "counted", "hull"]
 # Sums that are not below this are added as whole numbers of Python, not of 64 bits.
 _MOST_WHOLE = 2**62
 # A factor that covers the rounding of sums in floating point.
@@ -43,10 +43,10 @@ class NoisyVector:
             exp(-1/2^bits) for each step of their norm.
         bits: The noise has the scale of 2^bits steps.
         moves: Most steps that each user moves the vector by, in the noise's norm: l1 for `laplace`,
-            squared l2 for `gaussian`, max(|x|, |y|, |x + y|) for a `pair`, and for a `hull` the
-            largest number above 0 plus the largest below it. Shape (users,), or (1,)
-            if it is the same for whoever comes; whole numbers, or floating-point numbers that were
-            rounded upwards.
+            squared l2 for `gaussian`, the larger of the sums of what rises and of what falls for
+            `counted`, and for a `hull` the largest number above 0 plus the largest below it. Shape
+            (users,), or (1,) if it is the same for whoever comes; whole numbers, or floating-point
+            numbers that were rounded upwards.
         touched: Most numbers that one user moves; only Gaussian noise needs it.
     """
 

@@ -27,9 +27,9 @@ _CHUNK = 20_000
 _MOST_SEED = 2**128
 # The words that are read from the operating system at a time.
 _WORDS = 1 << 20
-# The tries for a pair of noise, of which about one in five is accepted.
+# The tries for noise of counted parts, of which at least one in five is accepted.
 _TRIES = 512
-Pair: TypeAlias = tuple[int, int]
+Counted: TypeAlias = tuple[int, ...]
 # The kinds of what a simulation draws, so that no two vectors of one seed are alike.
 _NUMBERS = 1
 _BITS = 2
@@ -45,19 +45,21 @@ class Noise(Protocol):
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add discrete Gaussian noise of scale 2^lattice_bits steps to each whole number."""
 
-    def add_pair(self, pair: Pair, lattice_bits: int, draw: int) -> Pair:
-        """Add noise (x, y) that is as likely as exp(-max(|x|, |y|, |x + y|) / 2^lattice_bits).
+    def add_counted(self, counted: Counted, lattice_bits: int, draw: int) -> Counted:
+        """Add noise x that is as likely as exp(-N(x) / 2^lattice_bits), to two to four numbers.
 
-        Laplace noise (x, y) of twice the scale is as likely as q^(|x| + |y|). It is accepted if a
-        third Laplace number is at least |x + y|, which is as likely as q^|x + y|. The sum of these
-        three sizes is twice the largest of them.
+        N(x) is the larger of the sum of what rises and the sum of what falls. It suits numbers of
+        which one user has parts of one whole. Laplace noise x of twice the scale is as likely as
+        q^(|x_1| + |x_2| + ...). It is accepted if one more Laplace number is at least
+        |x_1 + x_2 + ...|, which is as likely as q to this power. The exponents add up to 2 N(x).
         """
-        drawn = iter(self.add_laplace([0] * 3 * _TRIES, lattice_bits + 1, draw))
-        for x, y, third in zip(drawn, drawn, drawn, strict=True):
-            if third >= abs(x + y):
-                below, above = _clamped(list(pair))
-                return below + x, above + y
-        raise RuntimeError("of 512 pairs of noise none was accepted")
+        size = len(counted) + 1
+        drawn = self.add_laplace([0] * size * _TRIES, lattice_bits + 1, draw)
+        for start in range(0, len(drawn), size):
+            *noise, last = drawn[start : start + size]
+            if last >= abs(sum(noise)):
+                return tuple(x + z for x, z in zip(_clamped([*counted]), noise, strict=True))
+        raise RuntimeError("of 512 draws of noise none was accepted")
 
     def add_hull(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
         """Add noise as likely as exp(-(max(z, 0) + max(-z, 0)) / 2^lattice_bits), of all numbers.
@@ -82,7 +84,7 @@ class OperatingSystem(Noise):
     `add_laplace` whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). If they
     differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
-    (`docs/theory/privacy.md#gaussian-noise`); so for `add_pair`, `add_hull` and their norms.
+    (`docs/theory/privacy.md#gaussian-noise`); so for `add_counted`, `add_hull` and their norms.
     Numbers are clamped to -2^61..2^61 before, which brings no two further apart, and sums to 64
     bits after. Scores that differ by at most d each give selections whose probabilities differ by a
     factor of at most exp(2 d / scale) (McKenna and Sheldon 2020, Theorem 1), or exp(d / scale) if

@@ -19,8 +19,8 @@ from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text
 from shoal.privacy.unit import Relation, Unit
 
-RECORD = "shoal.record/1"
-MANIFEST = "shoal.manifest/8"
+RECORD = "shoal.record/2"
+MANIFEST = "shoal.manifest/9"
 # The first line of a document says for whom it is.
 Inside = Literal["custodian and auditors: it has rows of users or units, without names"]
 Everybody = Literal["everybody: nothing in it is about a single user or unit"]
@@ -95,7 +95,7 @@ class Record(Envelope):
     """
 
     audience: Inside | Everybody
-    schema_: Literal["shoal.record/1"] = Field(alias="schema")
+    schema_: Literal["shoal.record/2"] = Field(alias="schema")
     request: Text
     salt: Text
     plan: Any
@@ -139,7 +139,7 @@ class Manifest(Envelope):
 
     audience: Everybody
     results: Published
-    schema_: Literal["shoal.manifest/8"] = Field(alias="schema")
+    schema_: Literal["shoal.manifest/9"] = Field(alias="schema")
     record_sha256: Text
 
 

@@ -10,7 +10,9 @@ from shoal.errors import InputError
 from shoal.theory import gaussian
 
 # The fewest cells in which the excess is measured: in fewer it would cost more than it is worth.
-MEASURED = 10
+MEASURED = 3
+# The fewest cells that show how far cells spread.
+SPREAD = 10
 # Users with fewer cells on average are mostly in one cell each.
 _APART = 1.5
 # The number of radii that are tried: the width divided by 2^(j/2), with j from 0.
@@ -78,7 +80,7 @@ def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
     radius = min(0.25, max(rate / (1 + rate), 25 / total_epsilon))
     excess = 0.0
     if cells >= MEASURED:
-        excess = min(0.06, max(0.03, 2 / cells))
+        excess = min(0.06, max(0.04, 2 / cells))
     if are_apart(users, members):
         # A few cells may have all the bias, so that it must be known better.
         excess *= 2

@@ -15,29 +15,29 @@ from shoal.cells.mechanisms.cell_statistics import Fractions, Variance
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, WeightedMoments
 from shoal.cells.mechanisms.user_vectors import CentreAndRadius, UserVectors, ball_of, excess_of
 from shoal.data.aggregate import Aggregate
-from shoal.privacy.noise import Noise, Pair
+from shoal.privacy.noise import Counted, Noise
 from shoal.release.envelope import CONFIDENCE
 
 # The number of the draw that hides the centres in a first round.
 _FIRST_ROUND = 1
-# The number of the draw that hides the excesses.
+# The number of the draw that hides the excess.
 _EXCESS = 2
 
 
 class Exact(NamedTuple):
-    """Private lattice numbers, selected ranges, and private excesses, before any noise is added."""
+    """Private lattice numbers, selected ranges, and the private excess, before noise is added."""
 
     steps: list[int]
     chosen: Interval | None
-    excess: Pair
+    excess: Counted
 
 
 class Drawn(NamedTuple):
-    """The output of the mechanism, which is public: lattice steps, selected ranges, excesses."""
+    """The output of the mechanism, which is public: lattice steps, selected ranges, the excess."""
 
     steps: list[int]
     chosen: Interval | None
-    excess: Pair | None
+    excess: Counted | None
 
 
 def draw(plan: Facts, aggregate: Aggregate, noise: Noise) -> Drawn:
@@ -50,18 +50,18 @@ def draw(plan: Facts, aggregate: Aggregate, noise: Noise) -> Drawn:
 
 
 def add_noise(plan: Facts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
-    """Adds noise to each exact number, and to the excesses if the plan measures them."""
+    """Adds noise to each exact number, and to the excess if the plan measures it."""
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
     noisy_excess = None
     if parts:
-        noisy_excess = noise.add_pair(numbers.excess, bits, _EXCESS)
+        noisy_excess = noise.add_counted(numbers.excess, bits, _EXCESS)
     steps = add(numbers.steps, plan.decision.bits, turn)
     return Drawn(steps, numbers.chosen, noisy_excess)
 
 
 def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
-    """Returns private lattice numbers, selected ranges and private excesses, all before noise."""
+    """Returns private lattice numbers, selected ranges and the private excess, before noise."""
     decision = plan.decision
     means = PrivateMeans(plan.weights, aggregate)
     if plan.of_vectors:
@@ -79,7 +79,7 @@ def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
     scales = decision.scale.tolist()
     for (total, largest_total), scale in zip(private, scales, strict=True):
         steps.append(to_steps(total, largest_total, scale, decision.bits))
-    return Exact(steps, selected, excess=(0, 0))
+    return Exact(steps, selected, excess=(0, 0, 0))
 
 
 def _exact_vectors(plan: Facts, means: PrivateMeans, noise: Noise) -> Exact:

@@ -1,9 +1,10 @@
 """Finds intervals for means of clipped users, and decides which cells are reliable.
 
-All this is post-processing of released numbers. Clipping moves users into the ball. The two noisy
+All this is post-processing of released numbers. Clipping moves users into the ball. Two noisy
 excesses say by how many noise scales that moves the average cell downwards and upwards; intervals
-are widened by multiples of them. A cell is too noisy if its own number is expected to err more than
-a common one.
+are widened by multiples of them, and by what a few users at the bounds would add whom no count can
+see. A third number counts users who are too far for that. A cell is too noisy if its own number is
+expected to err more than a common one.
 
 Source: docs/theory/cells.md#intervals and #which-cells-are-reliable.
 """
@@ -19,33 +20,37 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.basis import Basis
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.remembered import remembered
-from shoal.cells.mechanisms.user_vectors import largest_excess
+from shoal.cells.mechanisms.user_vectors import FAR, excess_unit
 from shoal.theory.scale_mixture import log_density, some_cells
-from shoal.theory.user_clipping import MEASURED, are_apart, hidden_radii
+from shoal.theory.user_clipping import MEASURED, SPREAD, are_apart, hidden_radii
 
 # The reasons why a cell is not reliable, each with a remedy.
 WHY = {
     "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
     "likely too noisy": "one number for all cells is likely better: merge cells or raise epsilon",
     "outlying users": "users far from all others are clipped: give narrower bounds, or worst_case",
+    "wide bounds": "users at the bounds would not be seen: give narrower bounds, or worst_case",
     "few users dominate": "few users have most of its records: merge cells, or keep fewer of each",
 }
-# The bias that any cell may have, as a multiple of the average bias.
-_HIDDEN = 3.5
-# The bias that a cell far from its centre may have beyond that, as a multiple of the average bias.
-_FARTHER = 16.0
-# The factor of `_crowding` with many clipped users in each cell.
-_APART = 1.5
-# What `_crowding` adds to it for one clipped user a cell; it is divided by their squared number.
-_FEW_MEET = 3.0
-# The largest factor of `_crowding`.
-_MOST_MEET = 4.0
+# The bias that any cell may have on a side, as a multiple of the average bias of that side.
+_HIDDEN = 3.0
+# The same with fewer than 25 cells, of which a single one may have most of the bias. In fewer than
+# ten, users whom no count sees have more room than it would need.
+_HIDDEN_OF_SOME = 6.5
+_MANY = 25
+# The bias that a cell far from its centre may have beyond that, as a multiple of the same.
+_FARTHER = 8.0
+# The users as far from the others as the bounds reach that intervals allow for.
+UNSEEN = 2
+# The factor for the bias of a cell where users are mostly in one cell each.
+_APART = 3.0
+# The largest average bias on a side, in noise scales, with which cells are reliable there, as a few
+# cells may have all of it.
+_LARGEST_APART = 0.25
 # Noise scales from the centre within which no cell is far.
 _NEAR = 2.0
 # The most noise scales between a number and its value, with Laplace and with Gaussian noise.
 VALUE = (2.0, 1.6)
-# Where cells are few, the room for the bias of a cell doubles with this many other cells.
-_SEVERAL = 8
 # The most bias that a far cell may hide, as a multiple of its distance from its centre.
 _FAR = 1.5
 # The radii by which the mean of heavy users may differ from the mean of the others.
@@ -54,17 +59,14 @@ _UNLIKE = 2.0
 _MOVED = 0.25
 # The largest error of a reliable cell, as a part of the spread between cells.
 ERROR = 0.8
-# The largest bias expected of a cell, in noise scales.
-_EXPECTED = 1.5
-# The most radii that each clipped user may hide while cells are reliable.
-_FAR_USERS = 2.5
-# The largest average bias on a side, in noise scales, with which cells are reliable where users are
-# mostly in one cell each.
-_LARGEST_APART = 0.5
-# The part of its noise scale that is added to an excess, as the draw may have been low.
-_CAREFUL = 0.4
-# Divided by the number of cells, this is that part where cells are so few that it is larger.
-_CAREFUL_CELLS = 9
+# The noise scales that one of three counted numbers exceeds in 5% of draws: computed from their law
+# (docs/theory/cells.md#the-excess).
+SEEN = 3.39
+# The noise scales by which users whom no count sees may move the average cell: with more there is a
+# warning, and with more than the second number none of ten cells or more is reliable. Of fewer
+# cells the noise is so small that nearly all bounds are wide in this sense.
+WARNED = 10.0
+_REFUSED = 40.0
 # The deviations of the grid of `spread` are the width times 2^(-k/1.5), with k from 2 to 24.
 _STEPS = 24
 _STEP = 1.5
@@ -81,90 +83,145 @@ class Ends(NamedTuple):
     high: Floats
 
 
+class FarUsers(NamedTuple):
+    """What a release knows of users far from the others.
+
+    Attributes:
+        number: About how many there are, with noise.
+        seen: More than so many are noticed: noise alone counts as many in 5% of releases.
+        distance: A user farther than this is far, in the value's unit.
+        reach: How far the bounds reach from the others, in the value's unit.
+        harm: The noise scales by which `seen` users at the bounds would move the average cell.
+    """
+
+    number: float
+    seen: float
+    distance: float
+    reach: float
+    harm: float
+
+
+def far_users(numbers: Estimates) -> FarUsers | None:
+    """Returns what is known of far users; None where nothing is measured."""
+    basis = numbers.basis
+    radius = numbers.radius
+    if numbers.excess is None or radius is None:
+        return None
+    parts, _ = basis.excess
+    seen = seen_users(basis.excess)
+    reach = max(_reaches(numbers))
+    harm = seen * _scales_of_a_radius(basis) * reach / radius
+    return FarUsers(numbers.excess[2] / parts, seen, (FAR + 1) * radius, reach, harm)
+
+
+def seen_users(excess: tuple[int, int]) -> float:
+    """Returns how many far users are noticed, from the parts of an excess and its lattice bits."""
+    parts, bits = excess
+    return SEEN * 2.0**bits / parts
+
+
 def biases(numbers: Estimates) -> tuple[float, float]:
     """Returns how many noise scales the average cell's truth may lie below and above its number.
 
-    Each is a noisy excess, or 0 if it is negative, plus a margin against a low draw, in noise
-    scales and divided by the number of cells. The margin is the noise scale of the excess times 0.4
-    or, with few cells, 9 divided by their number. Where the excess is not measured, it is taken to
-    be as large as if every user who should be clipped hid `hidden_radii` radii of the ball.
+    Each is a noisy excess in radii of one user, or 0 if it is negative. Where the excess is not
+    measured, it is taken to be as large as if every user who should be clipped hid `hidden_radii`
+    radii of the ball.
     """
     basis = numbers.basis
     chosen = numbers.chosen
     if chosen is None or not basis.selects:
         return 0.0, 0.0
-    cells = len(basis.planned)
-    radius = int(chosen.width[0])
-    top = numbers.top
-    steps_a_scale = 2.0**basis.bits
+    scales_of_a_radius = _scales_of_a_radius(basis)
     if numbers.excess is None:
-        hidden = hidden_radii(top / radius) * basis.clipped * basis.ball
-        bias = hidden / steps_a_scale / cells
+        ratio = numbers.top / int(chosen.width[0])
+        bias = hidden_radii(ratio) * basis.clipped * scales_of_a_radius
         return bias, bias
-    parts, bits = basis.excess
-    # The lattice steps of one part of the excess, in each cell on average.
-    steps_a_part = largest_excess(basis.ball, radius, top, cells) / parts / cells
-    margin = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
-    cut_below, cut_above = numbers.excess
-    below = steps_a_part * (max(cut_below, 0) + margin) / steps_a_scale
-    above = steps_a_part * (max(cut_above, 0) + margin) / steps_a_scale
-    return below, above
+    parts, _ = basis.excess
+    below, above, _ = numbers.excess
+    scales_of_a_part = scales_of_a_radius / parts
+    return scales_of_a_part * max(below, 0), scales_of_a_part * max(above, 0)
+
+
+def _scales_of_a_radius(basis: Basis) -> float:
+    """Returns the noise scales by which one radius of one user moves the average cell."""
+    unit = excess_unit(basis.ball, basis.users, basis.members, gaussian=basis.gaussian)
+    return unit / 2.0**basis.bits / len(basis.planned)
+
+
+def _reaches(numbers: Estimates) -> tuple[float, float]:
+    """Returns how far the bounds reach below and above the centres, in the value's unit."""
+    bounds = numbers.basis.bounds
+    centre = float(np.median(centres(numbers)))
+    return max(centre - bounds.lo, 0.0), max(bounds.hi - centre, 0.0)
 
 
 def intervals(numbers: Estimates, confidence: float) -> Ends:
     """Returns intervals around the noisy numbers, widened by the bias that clipping may hide.
 
-    The half width is a quantile of the noise, plus two radii times the `moved` weight. Each side
-    then gets a multiple of its bias from `biases`, in proportion to the cell's weight; a cell far
-    from its centre gets more on its outer side. A true mean can be missed on one side alone: so the
-    quantile is taken at 2 (1 - confidence)/(1 + e^-t), where t is the room for bias on both sides
-    in noise scales, or half its square if noise is Gaussian.
+    On each side an interval has a quantile of the noise, and two radii times the `moved` weight. In
+    proportion to the cell's weight it has a multiple of the side's bias from `biases`, and what
+    `UNSEEN` users at the bound would add; a cell far from its centre gets more on its outer side. A
+    true mean can be missed on one side alone: so the quantile is less by ln(2/(1 + e^-t)), where t
+    is the room for bias on both sides in noise scales. With far users it is the bounds.
     """
     basis = numbers.basis
     scale = numbers.noise_scale
     number = numbers.unclamped
+    if hides_far_users(numbers):
+        return Ends(np.full(len(scale), basis.bounds.lo), np.full(len(scale), basis.bounds.hi))
     below, above = biases(numbers)
     miss = 1 - confidence
-    if len(scale) < MEASURED:
-        return _in_few_cells(numbers, miss)
-    multiple = _HIDDEN * _crowding(basis)
-    both = multiple * (below + above)
-    # The logarithm of how much less likely noise is that passes the room for bias of both sides.
-    log_ratio = -both
-    if basis.gaussian:
-        log_ratio = -(both**2) / 2
-    outside = 2 * miss / (1 + np.exp(log_ratio))
-    half = numbers.quantile(min(outside, 1.0)) * scale + _of_heavy_users(numbers)
+    if len(basis.planned) < MEASURED:
+        half = numbers.quantile(miss) * scale + _of_heavy_users(numbers)
+        return _within(basis, number - half - below * scale, number + half + above * scale)
     distance = number - centres(numbers)
     # A cell's weight in noise scales, divided by that of the average cell.
     load = 1 / basis.scale
     relative_load = np.maximum(load / load.mean(), basis.lead)
+    if _are_apart(basis):
+        relative_load = _APART * relative_load
+    cells = len(basis.planned)
+    multiple = _HIDDEN_OF_SOME if SPREAD <= cells < _MANY else _HIDDEN
     # A cell is far from its centre where noise alone does not explain the distance.
     far = np.maximum(np.abs(distance) / scale - _NEAR, 0.0)
     farther = _FARTHER * far / max(float(far.mean()), 1e-9)
 
-    def side(outer: Bools, bias: float) -> Floats:
-        """Returns how far intervals reach on one side, which is the outer one of some cells."""
-        beyond = np.minimum(_FAR * np.abs(distance), farther * bias * scale)
+    def room(outer: Bools, bias: float, unseen: float) -> Floats:
+        """Returns the room for bias on one side, the outer one of some cells, in noise scales."""
+        beyond = np.minimum(_FAR * np.abs(distance) / scale, farther * bias)
         beyond = np.where(outer, beyond, 0.0)
-        reach: Floats = half + multiple * bias * relative_load * scale + beyond
-        return reach
+        return np.asarray((multiple * bias + unseen) * relative_load + beyond)
 
-    low = number - side(distance < 0, below)
-    high = number + side(distance > 0, above)
+    unseen_below, unseen_above = _unseen(numbers)
+    room_below = room(distance < 0, below, unseen_below)
+    room_above = room(distance > 0, above, unseen_above)
+    saved = _saved(room_below + room_above, miss, gaussian=basis.gaussian)
+    half = (numbers.quantile(miss) - saved) * scale + _of_heavy_users(numbers)
+    low = number - half - room_below * scale
+    high = number + half + room_above * scale
     return _within(basis, low, high)
 
 
-def _in_few_cells(numbers: Estimates, miss: float) -> Ends:
-    """Returns intervals where cells are too few to compare; all have the same room for bias."""
-    scale = numbers.noise_scale
-    number = numbers.unclamped
-    below, above = biases(numbers)
-    half = numbers.quantile(miss) * scale + _of_heavy_users(numbers)
-    room = scale * (1 + (len(scale) - 1) / _SEVERAL)
-    low = number - half - below * room
-    high = number + half + above * room
-    return _within(numbers.basis, low, high)
+def _unseen(numbers: Estimates) -> tuple[float, float]:
+    """Returns by how many noise scales `UNSEEN` users at either bound would move the average cell.
+
+    It is nothing where the excess is not measured.
+    """
+    radius = numbers.radius
+    if numbers.excess is None or radius is None:
+        return 0.0, 0.0
+    below, above = _reaches(numbers)
+    scales = UNSEEN * _scales_of_a_radius(numbers.basis) / radius
+    return scales * below, scales * above
+
+
+def _saved(room: Floats, miss: float, *, gaussian: bool) -> Floats:
+    """Returns by how many noise scales a quantile is less as a bias is on one side alone."""
+    if gaussian:
+        both_sides = special.ndtri(1 - miss / 2)
+        one_side = special.ndtri(1 - miss / (1 + np.exp(-(room**2) / 2)))
+        return np.asarray(both_sides - one_side)
+    return np.asarray(np.log(2 / (1 + np.exp(-room))))
 
 
 def _of_heavy_users(numbers: Estimates) -> Floats:
@@ -177,20 +234,26 @@ def _of_heavy_users(numbers: Estimates) -> Floats:
     return _UNLIKE * radius * basis.moved
 
 
-def _crowding(basis: Basis) -> float:
-    """Returns the factor for the bias of a cell where users are mostly in one cell each, else 1.
-
-    With m clipped users in a cell on average it is 1.5 + 3/m^2, at most 4.
-    """
-    clipped_a_cell = basis.clipped / len(basis.planned)
-    if not clipped_a_cell or not _are_apart(basis):
-        return 1.0
-    return min(_APART + _FEW_MEET / clipped_a_cell**2, _MOST_MEET)
-
-
 def _are_apart(basis: Basis) -> bool:
     """Returns whether users are mostly in one cell each."""
     return are_apart(basis.users, basis.members)
+
+
+def hides_far_users(numbers: Estimates) -> bool:
+    """Returns whether far users may have moved cells by more than any interval allows for."""
+    return _are_far(numbers) or _has_wide_bounds(numbers)
+
+
+def _are_far(numbers: Estimates) -> bool:
+    """Returns whether more users are far than noise explains."""
+    found = far_users(numbers)
+    return found is not None and found.number > found.seen
+
+
+def _has_wide_bounds(numbers: Estimates) -> bool:
+    """Returns whether too many users at the bounds would not be seen, in ten cells or more."""
+    found = far_users(numbers)
+    return found is not None and len(numbers.basis.planned) >= SPREAD and found.harm > _REFUSED
 
 
 def dominated(plan: Facts | Basis) -> Bools:
@@ -205,7 +268,7 @@ def judges_reliability(plan: Facts | Basis) -> bool:
 
     With fewer cells there are too few numbers to compare them.
     """
-    return _may_be_unreliable(plan) and len(plan.planned) >= MEASURED
+    return _may_be_unreliable(plan) and len(plan.planned) >= SPREAD
 
 
 def _may_be_unreliable(plan: Facts | Basis) -> bool:
@@ -218,37 +281,42 @@ def statuses(numbers: Estimates) -> list[str]:
     """Returns whether each planned cell is reliable, or why not.
 
     A cell is reliable if its error, expected from noise and bias and never from its own number
-    alone, is at most 0.8 of the spread between cells. No cell is reliable if clipped users hide
-    more than 2.5 radii each. Nor is any if users are mostly in one cell each and the average bias
-    of a side might be above half a noise scale, as a few cells may then have all of that bias.
+    alone, is at most 0.8 of the spread between cells. No cell is reliable if more users are far
+    than noise explains, or if bounds are so wide that too many would not be seen. Nor is any if
+    users are mostly in one cell each and the average bias of a side is above a quarter of a noise
+    scale, as a few cells may then have all of that bias.
     """
     basis = numbers.basis
     status = np.where(dominated(basis), "few users dominate", "reliable")
-    if judges_reliability(basis):
-        status = np.where(status == "reliable", _noisy_or_far(numbers), status)
+    found: str | NDArray[np.str_] = _far_status(numbers)
+    if found == "reliable" and judges_reliability(basis):
+        found = _noisy(numbers)
+    status = np.where(status == "reliable", found, status)
     texts: list[str] = status.tolist()
     return texts
 
 
-def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
-    """Returns each cell's status, judged by its noise and by the excess of clipped users."""
+def _far_status(numbers: Estimates) -> str:
+    """Returns the status that far users give all cells: a wrong interval is the worst fault."""
+    basis = numbers.basis
+    if _are_far(numbers):
+        return "outlying users"
+    may_be_concentrated = judges_reliability(basis) and _are_apart(basis)
+    if may_be_concentrated and max(biases(numbers)) > _LARGEST_APART:
+        return "outlying users"
+    if _has_wide_bounds(numbers):
+        return "wide bounds"
+    return "reliable"
+
+
+def _noisy(numbers: Estimates) -> NDArray[np.str_]:
+    """Returns each cell's status, judged by its noise and the average bias of a side."""
     basis = numbers.basis
     scale = numbers.noise_scale
-    cells = len(scale)
-    # Noise scales of bias, in all cells together, if every clipped user hides a radius.
-    one_radius = basis.clipped * basis.ball / 2.0**basis.bits
-    sides = biases(numbers)
-    average = sum(sides)
-    concentrated = _are_apart(basis) and max(sides) > _LARGEST_APART
-    # This test comes first: a wrong number or interval is a worse fault than a wide interval.
-    if concentrated or average * cells > _FAR_USERS * one_radius:
-        return np.full(cells, "outlying users")
-    bias_of_clipping = min(average, one_radius / cells, _EXPECTED)
     radius = numbers.radius or 0.0
-    bias = bias_of_clipping + radius * basis.moved / (2 * scale)
+    bias = sum(biases(numbers)) / 2 + radius * basis.moved / (2 * scale)
     error = _mean_error(scale, bias, gaussian=basis.gaussian)
-    noisy = error > ERROR * spread(numbers)
-    return np.where(noisy, "too noisy", "reliable")
+    return np.where(error > ERROR * spread(numbers), "too noisy", "reliable")
 
 
 def spread(numbers: Estimates) -> float:

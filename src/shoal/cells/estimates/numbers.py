@@ -15,7 +15,7 @@ from shoal.cells.facts.remembered import Remembering
 from shoal.cells.mechanisms.cell_statistics import Mean
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.checks import check_confidence
-from shoal.privacy.noise import Pair
+from shoal.privacy.noise import Counted
 from shoal.theory import gaussian, laplace
 
 Ends: TypeAlias = "tuple[Floats, Floats]"
@@ -26,17 +26,18 @@ class Estimates(Remembering):
     """The released numbers of a plan, as lattice steps and in the unit of each statistic.
 
     Arrays have a number for each statistic of each planned cell, statistic by statistic. `excess`
-    counts the parts that clipping cut off from all users together, below and above, with noise.
+    counts in parts what clipping cut off from all users together, below and above, and then the
+    users who are far; each number has noise.
     """
 
     basis: Basis
     steps: list[int]
     chosen: Interval | None
-    excess: Pair | None = None
+    excess: Counted | None = None
 
     @classmethod
     def of(
-        cls, plan: Facts, steps: list[int], chosen: Interval | None, excess: Pair | None = None
+        cls, plan: Facts, steps: list[int], chosen: Interval | None, excess: Counted | None = None
     ) -> "Estimates":
         """The numbers that were drawn for a basis."""
         return cls(basis_of(plan, chosen), steps, chosen, excess)

@@ -73,7 +73,7 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         value = np.where(status == "reliable", near_number, value)
         value = np.clip(value, lo, hi)
         # Nothing limits the bias from these users: the interval is all that is possible.
-        far = status == "outlying users"
+        far = np.isin(status, ("outlying users", "wide bounds"))
         low = np.where(far, lo, low)
         high = np.where(far, hi, high)
     # Intervals are widened so that each holds its value.
@@ -277,7 +277,8 @@ def _pooled_half(numbers: Estimates, fit: Fitted, confidence: float) -> Floats:
     """Returns half widths of intervals of left-out cells, in the value's unit; NaN if unknown."""
     basis = numbers.basis
     radius = numbers.radius
-    if radius is None or len(basis.planned) < _SPREAD:
+    hides = intervals.hides_far_users(numbers)
+    if radius is None or len(basis.planned) < _SPREAD or hides:
         return np.full(len(basis.squares), np.nan)
     residual = fit.seen.estimate - fit.prediction
     variance = fit.seen.variance

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.draw import add_noise, exact_numbers
-from shoal.cells.estimates.intervals import dominated, judges_reliability, statuses
+from shoal.cells.estimates.intervals import dominated, far_users, judges_reliability, statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import applies, values_of
 from shoal.cells.facts.facts import Facts
@@ -82,6 +82,14 @@ def typical_half_widths(plan: Facts) -> Floats:
     a curve in the noise scale that is fitted to all cells.
     """
     return _typical(plan, SD).half_width
+
+
+def typical_harm(plan: Facts) -> float:
+    """Returns the `FarUsers.harm` to be expected, a median of simulated releases; 0 if unknown."""
+    if plan.request.statistics != ("mean",):
+        return 0.0
+    found = [far_users(each.numbers) for each in _simulations(plan, SD, CELLS)]
+    return float(np.median([0.0 if each is None else each.harm for each in found]))
 
 
 def often_reliable(plan: Facts, between: float) -> Floats:

@@ -209,7 +209,7 @@ class Cost:
         steps: list[Step] = [Selections(bits, self._user_selections())]
         parts, excess_bits = excess_of(self.parameters)
         if parts:
-            steps.append(NoisyVector("pair", excess_bits, self._present * parts))
+            steps.append(NoisyVector("counted", excess_bits, self._present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
         # A user moves a vector in a ball by its diameter at most; without balls, by these terms.
         terms = []

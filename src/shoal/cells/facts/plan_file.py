@@ -130,7 +130,7 @@ class Result(Model):
     statistic: Text
     steps: int
     range: tuple[int, int] | None
-    excess: tuple[int, int] | None
+    excess: tuple[int, int, int] | None
     unclamped: float
     value: float
     interval: tuple[float, float]

@@ -12,7 +12,7 @@ from shoal.arrays import Floats, Ints, add
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans
 from shoal.cells.mechanisms.ranges import USER, Range, centre_of
 from shoal.cells.mechanisms.weights import Parameters, Weights
-from shoal.privacy.noise import MOST_BITS, Noise, Pair
+from shoal.privacy.noise import MOST_BITS, Counted, Noise
 from shoal.theory.projections import L1, L2, Ball
 
 # The largest radius of a ball in lattice steps.
@@ -23,8 +23,8 @@ MOST_PARTS = 1 << 11
 MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
 NO_SELECTION: Mapping[str, list[int]] = {"centres": [1], "radii": [2, 3], "clipped": [0]}
-# The excess of one user counts another radius for every so many cells.
-_CELLS_A_RADIUS = 24
+# A user of whom the ball cuts off more radii is far; of others at most one radius is counted.
+FAR = 4
 # A factor with which the rounded votes of a user add up to at most USER.
 _BELOW_ONE = 1 - 2.0**-40
 
@@ -97,14 +97,14 @@ def excess_of(parameters: Parameters) -> tuple[int, int]:
     return int(parts), int(bits)
 
 
-def largest_excess(ball: int, radius: int, top: int, cells: int) -> int:
-    """Returns the most that one user's excess counts, in lattice steps.
+def excess_unit(ball: int, users: int, members: int, *, gaussian: bool) -> float:
+    """Returns the lattice steps that count as one radius of what is cut off from a user: public.
 
-    It is 6 to 24 radii of the ball, more with more cells. In narrow bounds it is less: a 48th of
-    the width for each of these radii, but at least one radius.
+    A user's deviations are added over all its cells. With Gaussian noise a radius is the root of
+    the sum of their squares, and the sum is larger by the root of the number of cells: that of the
+    average user is taken.
     """
-    radii = min(max(cells // _CELLS_A_RADIUS, 6), 24)
-    return min(radii * ball, max(ball, radii * ball * top // (48 * radius)))
+    return ball * math.sqrt(members / users) if gaussian else float(ball)
 
 
 def radius_of(step: int, top: int) -> int:
@@ -232,11 +232,12 @@ class UserVectors:
         scores = self._rank_scores([(centres, radius) for radius in radii])
         return Interval(centres, centres + radii[noise.select(scores, scale, 2)])
 
-    def steps(self, chosen: Interval) -> tuple[list[int], Pair]:
-        """Returns each cell's exact lattice number, and the excess of all users below and above.
+    def steps(self, chosen: Interval) -> tuple[list[int], Counted]:
+        """Returns each cell's exact lattice number, and the excess of all users.
 
-        The excess is what the ball cuts off, counted in parts. One user counts for at most all
-        parts, below and above together.
+        The excess has what the ball cuts off below, what it cuts off above, and far users, all
+        counted in parts. One user counts for at most all parts of one radius, or, if it is far, for
+        all parts of the last number alone.
         """
         centre = chosen.low
         radius = int(chosen.width[0])
@@ -246,22 +247,24 @@ class UserVectors:
         total = add(weights.cell, clipped, weights.n_cells)
         # The centre itself, in lattice steps from the lower bound.
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        return [int(x) for x in start + total], self._excess(clipped - vector, radius)
+        return [int(x) for x in start + total], self._excess(vector, clipped)
 
-    def _excess(self, clipped_minus_vector: Ints, radius: int) -> Pair:
-        """Returns the parts of all users' excess below and above, from what the ball changed."""
+    def _excess(self, vector: Ints, clipped: Ints) -> Counted:
+        """Returns the parts of all users' excess below and above, and those of far users."""
         user = self.weights.user
-        top = self.private.top
-        largest = largest_excess(ball_of(self.parameters), radius, top, self.weights.n_cells)
-        # These sums are in floating point, which no sum of one user's deviations overflows.
-        below = np.bincount(user, np.clip(clipped_minus_vector, 0, largest))
-        above = np.bincount(user, np.clip(-clipped_minus_vector, 0, largest))
+        ball = ball_of(self.parameters)
+        unit = excess_unit(ball, self.weights.n_users, len(user), gaussian=self.gaussian)
         parts, _ = excess_of(self.parameters)
-        # The largest excess counts all parts, and a larger one no more.
-        parts_a_step = parts / np.maximum(below + above, largest)
+        is_far = self._ball.norms(np.abs(vector), user) > (FAR + 1) * ball
+        # These sums are in floating point, which no sum of one user's deviations overflows.
+        most = (FAR + 1) * ball
+        below = np.bincount(user, np.clip(clipped - vector, 0, most))
+        above = np.bincount(user, np.clip(vector - clipped, 0, most))
+        # One radius counts all parts, and more no more.
+        parts_a_step = np.where(is_far, 0.0, parts / np.maximum(below + above, unit))
         parts_below = np.minimum(np.ceil(below * parts_a_step), parts)
         parts_above = np.minimum(np.ceil(above * parts_a_step), parts - parts_below)
-        return int(parts_below.sum()), int(parts_above.sum())
+        return int(parts_below.sum()), int(parts_above.sum()), parts * int(is_far.sum())
 
     def _all(self, centre: int) -> Ints:
         """Returns the same centre for every cell."""

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.cells.estimates.intervals import judges_reliability
+from shoal.cells.estimates.intervals import UNSEEN, judges_reliability, seen_users
 from shoal.cells.estimates.typical_error import SD, forecast
 from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
+from shoal.cells.mechanisms.user_vectors import excess_of
 from shoal.cells.shown.arrow_tables import plan_table
 from shoal.cells.shown.left_out import counted_out
 from shoal.data import keys
@@ -126,18 +127,30 @@ def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
     if plan.decision.method.range.of_vectors:
         users = plan.weights.n_users
         if len(plan.decision.selection_scale):
-            yield (
-                f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped, "
-                "and intervals allow for it. With outliers, long tails, or frequent users unlike "
-                "the others, errors are larger and fewer cells are reliable; "
-                'objective="worst_case" certifies errors for any values.'
-            )
+            yield from _clipped(plan)
         else:
             yield (
                 f"Epsilon times the number of users is {plan.epsilon * users:.3g}, too little for "
                 'a private range; objective="worst_case" may have smaller errors.'
             )
     yield from _certificate(plan)
+
+
+def _clipped(plan: Facts) -> Iterator[str]:
+    """Yields how many users are clipped, and what intervals rest on before the ball is known."""
+    users = plan.weights.n_users
+    excess = excess_of(plan.parameters)
+    yield f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped."
+    certified = 'objective="worst_case" certifies errors for any values.'
+    if not any(excess):
+        yield f"With outliers or long tails errors are larger; {certified}"
+        return
+    yield (
+        f"Intervals allow for {UNSEEN} users as far as the bounds reach. More than "
+        f"{seen_users(excess):,.0f} of {users:,} users far from the others make no cell reliable. "
+        "Between, intervals may miss: bounds that are no wider than needed help most, and "
+        f"{certified}"
+    )
 
 
 def limited(user: str, records_per_user: int | None) -> Iterator[str]:

@@ -4,11 +4,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shoal.cells.estimates.intervals import dominated, statuses
+from shoal.cells.estimates.intervals import (
+    UNSEEN,
+    WARNED,
+    dominated,
+    far_users,
+    judges_reliability,
+    statuses,
+)
 from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.estimates.typical_error import typical_harm
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import FEWEST_USERS
-from shoal.files.text_table import counted
+from shoal.files.text_table import counted, text_of
 from shoal.theory.user_clipping import MEASURED
 
 # The part of users who are called frequent.
@@ -34,24 +42,68 @@ def plan_warnings(plan: Facts) -> list[str]:
     sentences = [*single_user_warnings(plan)]
     if not plan.of_vectors:
         return sentences
-    sentences += [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
-    total_epsilon = _total_epsilon(plan)
-    if plan.rounds > 1 and total_epsilon < _TWICE:
+    sentences += [*few_cell_warnings(plan), *frequent_user_warnings(plan), *_round_warnings(plan)]
+    harm = typical_harm(plan) if judges_reliability(plan) else 0.0
+    if harm > WARNED:
         sentences.append(
-            f"epsilon times the number of users is {total_epsilon:.3g}, too little for two rounds: "
-            'intervals may cover far less often than stated; use settings={"rounds": 1} '
-            "(--setting rounds=1)"
+            "with so few users and such bounds, users at the bounds whom nothing would show could "
+            f"move an average cell by {harm:.0f} times its noise: give narrower bounds, or more "
+            "epsilon"
         )
     return sentences
 
 
 def release_warnings(plan: Facts, numbers: Estimates) -> list[str]:
-    """Returns the plan's warnings; those of frequent users matter only if a cell is reliable."""
-    warnings = plan_warnings(plan)
-    if "reliable" in statuses(numbers):
-        return warnings
-    frequent = [*frequent_user_warnings(plan)]
-    return [each for each in warnings if each not in frequent]
+    """Returns the plan's warnings, with what its ball says of far users in place of a forecast.
+
+    Warnings of frequent users and of far users matter only if a cell is reliable.
+    """
+    alone = [*single_user_warnings(plan)]
+    if "reliable" not in statuses(numbers) or not plan.of_vectors:
+        return alone
+    found = [*alone, *few_cell_warnings(plan), *frequent_user_warnings(plan)]
+    return [*found, *_round_warnings(plan), *_far_user_warnings(numbers)]
+
+
+def _round_warnings(plan: Facts) -> Iterator[str]:
+    """Warns of two rounds with few users."""
+    total_epsilon = _total_epsilon(plan)
+    if plan.rounds > 1 and total_epsilon < _TWICE:
+        yield (
+            f"epsilon times the number of users is {total_epsilon:.3g}, too little for two rounds: "
+            'intervals may cover far less often than stated; use settings={"rounds": 1} '
+            "(--setting rounds=1)"
+        )
+
+
+def _far_user_warnings(numbers: Estimates) -> Iterator[str]:
+    """Warns of bounds so wide that users there could move cells without being seen."""
+    found = far_users(numbers)
+    if found is not None and found.harm > WARNED:
+        enough = found.reach * WARNED / found.harm
+        yield (
+            f"bounds reach {_rough(found.reach)} from the others. {found.seen:,.0f} users there "
+            f"would not be seen, and could move an average cell by {found.harm:.0f} times its "
+            f"noise: bounds within {_rough(enough)} of the others would show them"
+        )
+
+
+def assumption(numbers: Estimates) -> Iterator[str]:
+    """Yields what intervals of clipped users rest on, in numbers, once the ball is known."""
+    found = far_users(numbers)
+    if found is None or "reliable" not in statuses(numbers):
+        return
+    yield (
+        f"Intervals allow for {UNSEEN} more users as far as the bounds reach "
+        f"({_rough(found.reach)} from the others), or {10 * UNSEEN} a tenth as far. About "
+        f"{max(found.number, 0.0):,.0f} ± {found.seen:,.0f} users are farther than "
+        f"{_rough(found.distance)}; with more than {found.seen:,.0f} no cell would be reliable."
+    )
+
+
+def _rough(number: float) -> str:
+    """Returns a number in two digits."""
+    return text_of(float(f"{number:.2g}"))
 
 
 def single_user_warnings(plan: Facts) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field
 
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.numbers import Estimates
@@ -34,7 +35,7 @@ class Published(envelope.Published):
         steps: The lattice steps that were drawn, a number for each statistic of a planned cell.
         low_ticks: The lower ends of selected ranges, in units of 2^-FINE ticks; None without any.
         high_ticks: The upper ends of selected ranges, in the same unit.
-        excess: The noisy excess of clipped users, below and above.
+        excess: The noisy excess of clipped users: below, above, and of far users.
         status: Whether each planned cell is reliable, or why not.
         value: The best estimate of each number.
         low: The lower end of each number's interval.
@@ -52,7 +53,7 @@ class Published(envelope.Published):
     steps: tuple[int, ...]
     low_ticks: Integers | None
     high_ticks: Integers | None
-    excess: tuple[int, int] | None
+    excess: Annotated[tuple[int, ...], Field(min_length=3, max_length=3)] | None
     status: tuple[Text, ...]
     value: Numbers
     low: Numbers
