@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 13_663),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 18_503),
+    "presence": (("presence",), 18_556),
     "dossiers": (("dossiers",), 5_090),
     "data": (("data",), 23_397),
     "privacy": (("privacy",), 11_320),
@@ -56,7 +56,7 @@ STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
     "tests": (("tests", "conftest.py"), ".py", 26_991),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_313),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_319),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,20 +21,16 @@ from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.budget import show
 from shoal.theory import hull
 
-# The part of its users whose weight a cell keeps, and by how much knots widen the noise of a mean,
-# in the errors that a plan says (docs/theory/private-counts.md#errors-that-a-plan-says).
+# Of the errors that a plan says (docs/theory/private-counts.md#errors-that-a-plan-says): the part
+# of its users whose weight a cell keeps, the error of a mean as a part of the bounds where noise is
+# all of its weight, and how many times that is beside quantiles.
 _KEPT = 0.4
-_OF_PIECES = 1.1
-_OF_MEANS = 0.7
+_OF_MEANS = 0.1
+_OF_PIECES = 1.6
 # The part of the users of an even spread that a small cell has.
 _SMALL = 1 / 5
 # Errors of a plan by their columns, as they are printed.
 _ERRORS = {"typical_error": "typical error", "small_cell_error": "in a small cell"}
-# What intervals of values rest on.
-_UNSEEN = (
-    "Intervals of values hold if no {:,.0f} users have most of the records: a private look would "
-    "not see so few, and they would count for little. records_per_user makes it the question."
-)
 # Epsilon times users of a cell below which its values are mostly noise.
 _SCARCE = 5.0
 # Most records of a user that are tried.
@@ -75,8 +72,20 @@ def plan_text(
                 f"{unseen:,.0f} users with far more. With records_per_user you fix the number."
             )
     if request.n_pieces and request.records_per_user is None:
-        notes.append(_UNSEEN.format(STANDS_OUT * rounds["sizes"].scale("values")))
+        notes.append(_of_values(rounds, "user", "as many records as a private look finds best"))
     return TextTable(head, ["statistic", *_ERRORS.values()], rows, notes, warnings)
+
+
+def _of_values(rounds: Mapping[str, Round], user: str, most: str) -> str:
+    """What statistics of values are of, and when they are those of all records, too."""
+    unseen = STANDS_OUT * rounds["sizes"].scale("values")
+    # With priorities of cells a record counts for less where there are many.
+    fewer = ", in large cells for fewer" if "cells" in rounds else ""
+    return (
+        f"Values: each {user} counts for at most {most}{fewer}. Intervals hold for all records, "
+        f"too, if no {unseen:,.0f} users have most of them, whom a private look would not see. "
+        "records_per_user makes it the question."
+    )
 
 
 def plan_table(request: Request, rounds: Mapping[str, Round]) -> pa.Table:
@@ -103,13 +112,15 @@ def _typical_error(request: Request, answers: Round, kind: str, part: float) -> 
             return None
         unit = request.bounds[1] if kind == "sum" else 1.0
         return answers.scale(kind) * request.records_per_user * unit
-    of_noise = _OF_MEANS if request.n_pieces == 1 else _OF_PIECES
-    weight = _KEPT * request.users * part / cells
-    error = min(of_noise * answers.scale("values") / weight, 1.0)
-    if kind in ("mean", "median", "quantile"):
-        low, high = request.bounds
-        return error * (high - low) / 2
-    return error
+    noise = answers.scale("values") * cells / (_KEPT * request.users * part)
+    if kind not in ("mean", "median", "quantile"):
+        return min(noise, 1.0)
+    low, high = request.bounds
+    # The range is as short as the noise demands: so four times the noise is twice the error.
+    error = _OF_MEANS * math.sqrt(noise)
+    if request.n_pieces > 1:
+        error *= _OF_PIECES
+    return min(error, 0.5) * (high - low)
 
 
 def advice(request: Request) -> TextTable:
@@ -274,8 +285,8 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
                 "about one size; records_per_user needs no such assumption."
             )
     if request.n_pieces and request.records_per_user is None:
-        unseen = STANDS_OUT * numbers.rounds["sizes"].scale("values")
-        yield _UNSEEN.format(unseen)
+        most = _about(numbers.look.caps["values"].size)
+        yield _of_values(numbers.rounds, user, f"about {most} records")
     if request.n_pieces and numbers.values.capped:
         rise = numbers.values.capped
         done = "raised" if rise > 0 else "lowered"
@@ -286,7 +297,7 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
     if "users" in numbers.totals and numbers.cells > 1:
         yield f"Users of cells do not add up to all users: one {user} may be in several cells."
         if numbers.totals["users"].cap.hull:
-            yield "The noise of users is alike in many cells: either most intervals hold or few do."
+            yield "Noise moves users of many cells the same way, so that sums of cells err by more."
 
 
 def release_warnings(numbers: Estimates) -> Iterator[str]:
