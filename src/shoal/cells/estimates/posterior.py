@@ -20,12 +20,11 @@ from shoal.checks import check_confidence
 from shoal.theory import scale_mixture, shrinkage
 from shoal.theory.label_effects import fitted_without, predicted, useful_columns
 from shoal.theory.scale_mixture import Mixture
+from shoal.theory.user_clipping import SPREAD
 from shoal.threads import one_thread
 
 # The fewest cells from whose numbers a common mean is estimated.
 _FEWEST = 3
-# The fewest cells from which the spread between cells is estimated.
-_SPREAD = 10
 # The standard deviation of users in a left-out cell, in private radii: averaged over cells, most
 # users are within one radius.
 _OF_RADIUS = 1.5
@@ -278,7 +277,7 @@ def _pooled_half(numbers: Estimates, fit: Fitted, confidence: float) -> Floats:
     basis = numbers.basis
     radius = numbers.radius
     hides = intervals.hides_far_users(numbers)
-    if radius is None or len(basis.planned) < _SPREAD or hides:
+    if radius is None or len(basis.planned) < SPREAD or hides:
         return np.full(len(basis.squares), np.nan)
     residual = fit.seen.estimate - fit.prediction
     variance = fit.seen.variance

@@ -28,9 +28,7 @@ _MUCH = 3 / 10
 _ENOUGH_USERS = 20
 # The numbers below are of epsilon times users, as `shoal bench warned` measures them.
 # From here on, the interval of a single cell also covers if a few users are far from the others.
-_ONE = 2_500.0
-# From here on, those of several cells do.
-_SEVERAL = 1_000.0
+_FEW = 2_500.0
 # From here on, intervals also cover if the users far from the others are the most frequent ones.
 _OFTEN = 5_000.0
 # Below this, the second of two radii is often far too small.
@@ -126,18 +124,12 @@ def _total_epsilon(plan: Facts) -> float:
 def few_cell_warnings(plan: Facts) -> Iterator[str]:
     """Warns of what a private radius in few cells may miss, before anything is spent."""
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
-    cells = len(plan.planned)
-    enough = _SEVERAL
-    often = "85%"
-    if cells == 1:
-        enough = _ONE
-        often = "72%"
-    if selects and cells < MEASURED and _total_epsilon(plan) < enough:
+    if selects and len(plan.planned) < MEASURED and _total_epsilon(plan) < _FEW:
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
             f"here {int(plan.parameters['clipped'][0])} of {plan.weights.n_users}: if "
             "a few percent of users are far from all others (outliers, long tails) errors are "
-            f"several times larger, and 95% intervals may cover in only {often} of releases; "
+            f"several times larger, and 95% intervals may cover in only 72% of releases; "
             'objective="worst_case" certifies errors for any values'
         )
 
@@ -167,6 +159,6 @@ def frequent_user_warnings(plan: Facts) -> Iterator[str]:
         yield (
             f"the {few:,} most frequent of {len(falling):,} users have {share:.0%} of the records: "
             "if they differ from the others by half of the bounds, errors may be several times "
-            "larger than stated, and 95% intervals may cover in only 47% of releases; errors "
+            "larger than stated, and 95% intervals may cover in only 27% of releases; errors "
             'with objective="worst_case" (--objective worst_case) hold for any users'
         )
