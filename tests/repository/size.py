@@ -19,7 +19,7 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 67_528),
+    "cells": (("cells",), 67_557),
     "theory": (("theory",), 13_663),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
@@ -51,7 +51,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.4, 0.3
+MOST_A_LINE, MOST_PACKED = 9.39, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {

@@ -111,7 +111,13 @@ def far_users(numbers: Estimates) -> FarUsers | None:
     seen = seen_users(basis.excess)
     reach = max(_reaches(numbers))
     harm = seen * _scales_of_a_radius(basis) * reach / radius
-    return FarUsers(numbers.excess[2] / parts, seen, (FAR + 1) * radius, reach, harm)
+    return FarUsers(
+        number=numbers.excess[2] / parts,
+        seen=seen,
+        distance=(FAR + 1) * radius,
+        reach=reach,
+        harm=harm,
+    )
 
 
 def seen_users(excess: tuple[int, int]) -> float:
@@ -139,7 +145,9 @@ def biases(numbers: Estimates) -> tuple[float, float]:
     parts, _ = basis.excess
     below, above, _ = numbers.excess
     scales_of_a_part = scales_of_a_radius / parts
-    return scales_of_a_part * max(below, 0), scales_of_a_part * max(above, 0)
+    below = max(below, 0)
+    above = max(above, 0)
+    return scales_of_a_part * below, scales_of_a_part * above
 
 
 def _scales_of_a_radius(basis: Basis) -> float:
@@ -168,12 +176,16 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     scale = numbers.noise_scale
     number = numbers.unclamped
     if hides_far_users(numbers):
-        return Ends(np.full(len(scale), basis.bounds.lo), np.full(len(scale), basis.bounds.hi))
+        lowest = np.full(len(scale), basis.bounds.lo)
+        highest = np.full(len(scale), basis.bounds.hi)
+        return Ends(lowest, highest)
     below, above = biases(numbers)
     miss = 1 - confidence
     if len(basis.planned) < MEASURED:
         half = numbers.quantile(miss) * scale + _of_heavy_users(numbers)
-        return _within(basis, number - half - below * scale, number + half + above * scale)
+        low = number - half - below * scale
+        high = number + half + above * scale
+        return _within(basis, low, high)
     distance = number - centres(numbers)
     # A cell's weight in noise scales, divided by that of the average cell.
     load = 1 / basis.scale
