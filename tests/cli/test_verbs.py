@@ -264,6 +264,10 @@ def test_intervals_can_be_narrower(shell: Shell) -> None:
     assert [row["place"] for row in a] == ["EWR", "JFK", "LGA", "TEB"]
     assert all(x["value"] == y["value"] for x, y in zip(a, b, strict=True))
     assert sum(y["high"] - y["low"] < x["high"] - x["low"] for x, y in zip(a, b, strict=True)) > 1
+    two = ["show", "m.json", "--difference", "EWR", "LGA"]
+    assert "EWR minus LGA: " in shell.good(*two)
+    found = json.loads(shell.good(*two, "--json"))["difference"]
+    assert found["value"] == a[0]["value"] - a[2]["value"]
 
 
 def test_what_tells_nothing_is_released_only_on_request(

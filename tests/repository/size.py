@@ -19,19 +19,19 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 67_557),
+    "cells": (("cells",), 68_733),
     "theory": (("theory",), 13_663),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 18_556),
     "dossiers": (("dossiers",), 5_090),
-    "data": (("data",), 23_397),
+    "data": (("data",), 23_545),
     "privacy": (("privacy",), 11_320),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         11_128,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 13_802),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_973),
     "pictures": (("pictures",), 5_327),
     "one call and report": (("one_call.py", "report_page.py"), 3_141),
     "verification": (("verification",), 26_246),
@@ -55,8 +55,8 @@ MOST_A_LINE, MOST_PACKED = 9.39, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 26_991),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_318),
+    "tests": (("tests", "conftest.py"), ".py", 27_112),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_330),
 }
 
 

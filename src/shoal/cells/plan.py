@@ -17,6 +17,7 @@ from shoal.cells.comparisons.assumptions import Distribution
 from shoal.cells.comparisons.comparison import Choice, Comparison
 from shoal.cells.comparisons.frontier import frontier
 from shoal.cells.comparisons.simulation import compare_methods
+from shoal.cells.estimates.differences import Difference, difference_of
 from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.results import (
@@ -37,12 +38,14 @@ from shoal.cells.facts.plan_file import (
     parts_of,
 )
 from shoal.cells.facts.request import FEWEST_USERS, Request
-from shoal.cells.mechanisms.cell_statistics import Variance
+from shoal.cells.mechanisms.cell_statistics import Mean, Variance
 from shoal.cells.planners.planner import make_plan
 from shoal.cells.shown import arrow_tables
 from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, limited, summary
 from shoal.cells.shown.plan_warnings import assumption, plan_warnings
 from shoal.cells.shown.published import Manifest, Published
+from shoal.checks import check_confidence
+from shoal.data import keys
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
@@ -638,6 +641,55 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         rows = arrow_tables.rows_of(self.plan) if left_out else self.published.rows
         numbers = self.numbers
         return arrow_tables.make_table(numbers, rows, confidence, all=all, left_out=left_out)
+
+    @np.errstate(all="ignore")
+    def difference(self, cell: object, other: object, confidence: float = CONFIDENCE) -> Difference:
+        """The mean of one cell minus that of another, with an interval: free.
+
+        The interval allows for the noise of both numbers and for what clipping may hide in either.
+        It is shorter than the two intervals of the table suggest
+        (docs/theory/cells.md#differences). Of many differences some are missed by chance.
+
+        Args:
+            cell: Its key as in the table; of several keys a sequence, or a text such as "EWR, 7".
+            other: The cell that is subtracted.
+            confidence: Probability that the interval covers.
+
+        Returns:
+            The difference, its interval, and a status: `reliable` if both cells are.
+
+        Raises:
+            InputError: No such cell, a cell without a number of its own, no means, or confidence
+                is not strictly between 0 and 1.
+
+        Example:
+            >>> import pyarrow as pa, shoal
+            >>> visits = {"who": list(range(900)), "at": ["a", "b", "c"] * 300}
+            >>> visits["speed"] = [20.0, 30.0, 30.0] * 300
+            >>> known = {"bounds": (0, 65), "by": "at", "counts": "public"}
+            >>> records = shoal.Records(pa.table(visits), user="who", value="speed", **known)
+            >>> plan = shoal.plan(records.counts(), bounds=(0, 65), epsilon=5)
+            >>> found = plan.release(records, noise=shoal.Simulated(1)).difference("a", "b")
+            >>> found.low < -10 < found.high
+            True
+        """
+        confidence = check_confidence(confidence)
+        basis = self.published.basis
+        if Mean() not in basis.statistics:
+            raise InputError("the release has no means", "plan with the statistic mean")
+        first = keys.position(self.cells, cell)
+        second = keys.position(self.cells, other)
+        names = keys.labels(self.cells)
+        for each in (first, second):
+            if basis.status[each] != "planned":
+                raise InputError(
+                    f"the cell {names[each]!r} was left out and has no number of its own",
+                    "choose another cell, or merge cells",
+                )
+        if first == second:
+            raise InputError("both cells are the same", "name two cells")
+        pair = (names[first], names[second])
+        return difference_of(self.numbers, pair, (first, second), confidence)
 
 
 def check_public(records: Records) -> None:

@@ -154,6 +154,14 @@ Title = Annotated[str, first("Title of the page, such as 'Time in the library'."
 Label = Annotated[str, first("Word for the values on axes and in tables, such as minutes.")]
 Picture = Annotated[Path | None, later("File for a picture; its name ends in .png, .svg or .pdf.")]
 Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")]
+TwoCells = Annotated[
+    tuple[str, str] | None,
+    later(
+        "The mean of one cell minus that of another, with an interval; several keys of a cell have "
+        "commas between them.",
+        metavar="A B",
+    ),
+]
 Force = Annotated[
     bool, later("Replace files that exist; inputs and ledgers are never replaced.", "--force")
 ]

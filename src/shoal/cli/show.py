@@ -1,6 +1,6 @@
 """`shoal show`: what a release says, again."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ def show_release(
     name: o.Name = "",
     entry: o.Entry = None,
     confidence: o.Confidence = 0.95,
+    difference: o.TwoCells = None,
     output: o.Output = None,
     picture: o.Picture = None,
     record: o.RecordOutput = None,
@@ -51,12 +52,7 @@ def show_release(
     family = done.plan_model.family
     by_level = has_levels(done.said.kind, done.published)
     check_shown(family, confidence, output, picture, by_level=by_level)
-    of_trials = [assigned, groups, unit, by_cluster, ols]
-    if any(of_trials) and family != "trial":
-        raise InputError(
-            "these options work only with the release of a trial",
-            "leave out --assigned, --groups, --unit, --by-cluster and --ols",
-        )
+    _check_family(family, [assigned, groups, unit, by_cluster, ols], difference)
     lines = [] if done.entry is None else [recorded(done)]
     document: dict[str, Any]
     if family == "trial":
@@ -77,12 +73,8 @@ def show_release(
             if not assigned:
                 lines.append(_ASSIGNED)
     else:
-        lines.append(in_words(done, confidence))
-        if family == "mean":
-            ends = replace(done, confidence=confidence).interval
-            document = {"mean": done.value, "interval": ends}
-        else:
-            document = {"table": done.table(confidence).to_pylist()}
+        said, document = _numbers(done, confidence, difference)
+        lines.append(said)
     writers: list[Any] = [
         (partial(done.write, confidence=confidence) if output else None, output),
         (done.write_record, record),
@@ -117,6 +109,34 @@ def _found(
         raise InputError("the entry was not recorded by a command of shoal", "choose another entry")
     inputs = {"ledger": str(book.path)}
     return family(known.document, known, from_ledger=True, inputs=inputs)
+
+
+def _check_family(family: str, of_trials: list[object], difference: tuple[str, str] | None) -> None:
+    """Refuse options that do not work with releases of a family."""
+    if any(of_trials) and family != "trial":
+        raise InputError(
+            "these options work only with the release of a trial",
+            "leave out --assigned, --groups, --unit, --by-cluster and --ols",
+        )
+    if difference is not None and family != "cells":
+        raise InputError(
+            "--difference works with means of cells of public counts",
+            "leave it out, and compare the intervals of both cells",
+        )
+
+
+def _numbers(
+    done: Any, confidence: float, cells: tuple[str, str] | None
+) -> tuple[str, dict[str, Any]]:
+    """Return what is shown of means and cells, as text and for JSON."""
+    if cells is not None:
+        found = done.difference(*cells, confidence)
+        return str(found), {"difference": asdict(found)}
+    text = in_words(done, confidence)
+    if done.plan_model.family == "mean":
+        ends = replace(done, confidence=confidence).interval
+        return text, {"mean": done.value, "interval": ends}
+    return text, {"table": done.table(confidence).to_pylist()}
 
 
 def _check_groups(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -13,9 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.arrays import Ints
+from shoal.checks import shown
 from shoal.data.types import MOST_WHOLE, in_words, kind_in_arrow
 from shoal.documents.strict_json import Document, canonical_bytes
-from shoal.errors import DataError, DocumentError, ShoalWarning
+from shoal.errors import DataError, DocumentError, InputError, ShoalWarning
 from shoal.privacy.unit import plain_spelling
 
 Whole = Ints
@@ -33,6 +35,8 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_40
 _WORDS_FOR_NOTHING = (
     *("NA", "N/A", "#N/A", "<NA>", "NULL", "null", "None", "none", "nan", "NaN", "NaT", "\\N"),
 )
+# Between the keys of a cell in its name.
+_SEPARATOR = " · "
 # In a microsecond, the least that texts of times tell apart.
 _NANOSECONDS = 1000
 
@@ -177,7 +181,26 @@ def _dense(code: Whole, size: int) -> tuple[Whole, int]:
 def labels(cells: pa.Table) -> list[str]:
     """Returns one readable name a row: the key columns joined by a middle dot."""
     columns = [[_text(value) for value in column.to_pylist()] for column in cells.columns]
-    return [" · ".join(parts) for parts in zip(*columns, strict=True)]
+    return [_SEPARATOR.join(parts) for parts in zip(*columns, strict=True)]
+
+
+def position(cells: pa.Table, given: object) -> int:
+    """Returns the row of the cell that a person names: by its key, or by all of its keys.
+
+    Several keys are a sequence, or a text with commas between them, as on the command line.
+    """
+    parts: Sequence[object] = given if isinstance(given, (list, tuple)) else [given]
+    if cells.num_columns > 1 and isinstance(given, str):
+        [parts] = csv.reader([given], skipinitialspace=True)
+    names = labels(cells)
+    wanted = _SEPARATOR.join(map(_text, parts))
+    if wanted not in names:
+        example = ", ".join(_text(column[0].as_py()) for column in cells.columns)
+        raise InputError(
+            f"no cell is {shown(given)}",
+            f"give the keys of a cell of the table, for example {example!r}",
+        )
+    return names.index(wanted)
 
 
 def to_document(cells: pa.Table) -> Document:

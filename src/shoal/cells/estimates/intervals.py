@@ -77,7 +77,7 @@ _ROBUST = 1.5
 
 
 class Ends(NamedTuple):
-    """Both ends of the interval of each number, in the value's unit."""
+    """What is below and above each number; the ends of its interval are in the value's unit."""
 
     low: Floats
     high: Floats
@@ -179,14 +179,25 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
         lowest = np.full(len(scale), basis.bounds.lo)
         highest = np.full(len(scale), basis.bounds.hi)
         return Ends(lowest, highest)
-    below, above = biases(numbers)
+    below, above = rooms(numbers)
     miss = 1 - confidence
+    saved = np.zeros(len(scale))
+    if len(basis.planned) >= MEASURED:
+        saved = _saved(below + above, miss, gaussian=basis.gaussian)
+    half = (numbers.quantile(miss) - saved) * scale + of_heavy_users(numbers)
+    low = number - half - below * scale
+    high = number + half + above * scale
+    return _within(basis, low, high)
+
+
+def rooms(numbers: Estimates) -> Ends:
+    """Returns the room for bias below and above each number, in noise scales."""
+    basis = numbers.basis
+    scale = numbers.noise_scale
+    below, above = biases(numbers)
     if len(basis.planned) < MEASURED:
-        half = numbers.quantile(miss) * scale + _of_heavy_users(numbers)
-        low = number - half - below * scale
-        high = number + half + above * scale
-        return _within(basis, low, high)
-    distance = number - centres(numbers)
+        return Ends(np.full(len(scale), below), np.full(len(scale), above))
+    distance = numbers.unclamped - centres(numbers)
     # A cell's weight in noise scales, divided by that of the average cell.
     load = 1 / basis.scale
     relative_load = np.maximum(load / load.mean(), basis.lead)
@@ -205,13 +216,10 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
         return np.asarray((multiple * bias + unseen) * relative_load + beyond)
 
     unseen_below, unseen_above = _unseen(numbers)
-    room_below = room(distance < 0, below, unseen_below)
-    room_above = room(distance > 0, above, unseen_above)
-    saved = _saved(room_below + room_above, miss, gaussian=basis.gaussian)
-    half = (numbers.quantile(miss) - saved) * scale + _of_heavy_users(numbers)
-    low = number - half - room_below * scale
-    high = number + half + room_above * scale
-    return _within(basis, low, high)
+    return Ends(
+        room(distance < 0, below, unseen_below),
+        room(distance > 0, above, unseen_above),
+    )
 
 
 def _unseen(numbers: Estimates) -> tuple[float, float]:
@@ -236,7 +244,7 @@ def _saved(room: Floats, miss: float, *, gaussian: bool) -> Floats:
     return np.asarray(np.log(2 / (1 + np.exp(-room))))
 
 
-def _of_heavy_users(numbers: Estimates) -> Floats:
+def of_heavy_users(numbers: Estimates) -> Floats:
     """Returns how far the weight that caps took from heavy users may move each cell's mean."""
     basis = numbers.basis
     radius = numbers.radius or 0.0
