@@ -19,7 +19,7 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_733),
+    "cells": (("cells",), 68_856),
     "theory": (("theory",), 13_663),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
@@ -55,8 +55,8 @@ MOST_A_LINE, MOST_PACKED = 9.39, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_112),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_330),
+    "tests": (("tests", "conftest.py"), ".py", 27_115),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_336),
 }
 
 

@@ -38,9 +38,10 @@ _HIDDEN = 3.0
 # ten, users whom no count sees have more room than it would need.
 _HIDDEN_OF_SOME = 6.5
 _MANY = 25
-# The bias that a cell far from its centre may have beyond that, as a multiple of the same.
-_FARTHER = 8.0
-# The users as far from the others as the bounds reach that intervals allow for.
+# The bias that a cell far from its centre may have instead, as a multiple of the same.
+_FARTHER = 10.0
+# The users as far from the others as the bounds reach that intervals allow for, beside those who
+# are counted beyond one noise scale. In fewer than ten cells so many would leave nothing to say.
 UNSEEN = 2
 # The factor for the bias of a cell where users are mostly in one cell each.
 _APART = 3.0
@@ -88,6 +89,7 @@ class FarUsers(NamedTuple):
 
     Attributes:
         number: About how many there are, with noise.
+        allowed: As many at the bounds are allowed for by intervals.
         seen: More than so many are noticed: noise alone counts as many in 5% of releases.
         distance: A user farther than this is far, in the value's unit.
         reach: How far the bounds reach from the others, in the value's unit.
@@ -95,6 +97,7 @@ class FarUsers(NamedTuple):
     """
 
     number: float
+    allowed: float
     seen: float
     distance: float
     reach: float
@@ -108,11 +111,16 @@ def far_users(numbers: Estimates) -> FarUsers | None:
     if numbers.excess is None or radius is None:
         return None
     parts, _ = basis.excess
+    number = numbers.excess[2] / parts
     seen = seen_users(basis.excess)
+    counted = 0.0
+    if len(basis.planned) >= SPREAD:
+        counted = max(number - seen / SEEN, 0.0)
     reach = max(_reaches(numbers))
     harm = seen * _scales_of_a_radius(basis) * reach / radius
     return FarUsers(
-        number=numbers.excess[2] / parts,
+        number=number,
+        allowed=UNSEEN + counted,
         seen=seen,
         distance=(FAR + 1) * radius,
         reach=reach,
@@ -168,9 +176,10 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
 
     On each side an interval has a quantile of the noise, and two radii times the `moved` weight. In
     proportion to the cell's weight it has a multiple of the side's bias from `biases`, and what
-    `UNSEEN` users at the bound would add; a cell far from its centre gets more on its outer side. A
-    true mean can be missed on one side alone: so the quantile is less by ln(2/(1 + e^-t)), where t
-    is the room for bias on both sides in noise scales. With far users it is the bounds.
+    `FarUsers.allowed` users at the bound would add; a cell far from its centre gets more on its
+    outer side. A true mean can be missed on one side alone: so the quantile is less by ln(2/(1 +
+    e^-t)), where t is the room for bias on both sides in noise scales. With far users it is the
+    bounds.
     """
     basis = numbers.basis
     scale = numbers.noise_scale
@@ -213,7 +222,8 @@ def rooms(numbers: Estimates) -> Ends:
         """Returns the room for bias on one side, the outer one of some cells, in noise scales."""
         beyond = np.minimum(_FAR * np.abs(distance) / scale, farther * bias)
         beyond = np.where(outer, beyond, 0.0)
-        return np.asarray((multiple * bias + unseen) * relative_load + beyond)
+        hidden = np.hypot(multiple * bias * relative_load, beyond)
+        return np.asarray(hidden + unseen * relative_load)
 
     unseen_below, unseen_above = _unseen(numbers)
     return Ends(
@@ -223,15 +233,16 @@ def rooms(numbers: Estimates) -> Ends:
 
 
 def _unseen(numbers: Estimates) -> tuple[float, float]:
-    """Returns by how many noise scales `UNSEEN` users at either bound would move the average cell.
+    """Returns by how many noise scales users at either bound would move the average cell.
 
-    It is nothing where the excess is not measured.
+    They are as many as `FarUsers.allowed`. It is nothing where the excess is not measured.
     """
+    found = far_users(numbers)
     radius = numbers.radius
-    if numbers.excess is None or radius is None:
+    if found is None or radius is None:
         return 0.0, 0.0
     below, above = _reaches(numbers)
-    scales = UNSEEN * _scales_of_a_radius(numbers.basis) / radius
+    scales = found.allowed * _scales_of_a_radius(numbers.basis) / radius
     return scales * below, scales * above
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import trim_mean
 
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.draw import add_noise, exact_numbers
@@ -40,6 +41,11 @@ _CELLS = 6_000
 _FEWEST = 3
 # The most releases that are simulated.
 _MOST = 12
+# For half widths, which vary more, as many times more releases are simulated.
+_TIMES = 3
+# The part of the simulated half widths of a cell that is left out on either side: of a private
+# radius that is far too large, or too small.
+_LEFT_OUT = 1 / 12
 # The mean absolute value of a normal variable, divided by its deviation.
 _NORMAL = (2 / np.pi) ** 0.5
 # When a cell's squared biases are averaged, the average of all cells counts as this many releases.
@@ -56,13 +62,6 @@ class Simulation(NamedTuple):
     bias: Floats
 
 
-class Typical(NamedTuple):
-    """Mean absolute errors and half 95% intervals of cells, in deviations of the values."""
-
-    error: Floats
-    half_width: Floats
-
-
 def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     """Returns the mean absolute error of each planned cell, divided by the values' deviation.
 
@@ -72,16 +71,27 @@ def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with the factor c that gives the mean of the
     simulated errors.
     """
-    return _typical(plan, sd).error
+    return _errors(plan, sd)
 
 
+@remembered
 def typical_half_widths(plan: Facts) -> Floats:
     """Returns half the length of each planned cell's 95% interval, in deviations of the values.
 
-    A few releases say little about one cell: so this is the geometric mean of their median and of
-    a curve in the noise scale that is fitted to all cells.
+    It is a geometric mean over 3 to 36 simulated releases, without the largest and the smallest
+    ones. They say little about one cell: so this is averaged with a curve in the noise scale that
+    is fitted to all cells.
     """
-    return _typical(plan, SD).half_width
+    some = some_cells(len(plan.planned))
+    deviation = plan.width * SD
+    halves = []
+    scales = []
+    for each in _simulations(plan, SD, CELLS, _TIMES):
+        values = values_of(each.numbers, CONFIDENCE, some)
+        halves.append((values.high - values.low) / 2 / deviation)
+        scales.append(each.numbers.noise_scale / deviation)
+    half_width = np.exp(trim_mean(np.log(halves), _LEFT_OUT, axis=0))
+    return _steady(half_width, np.median(scales, axis=0), some)
 
 
 def typical_harm(plan: Facts) -> float:
@@ -128,30 +138,25 @@ def forecast(plan: Facts) -> dict[float, int]:
 
 
 @remembered
-def _typical(plan: Facts, sd: float) -> Typical:
-    """Returns errors and half intervals of cells, from simulated releases."""
+def _errors(plan: Facts, sd: float) -> Floats:
+    """Returns the errors of `typical_errors`."""
     simulated = list(_simulations(plan, sd, CELLS))
     # Values are computed for all cells, or for some where there are very many.
     some = some_cells(len(plan.planned))
     # Every simulated population has this deviation.
     deviation = plan.width * sd
     errors = []
-    halves = []
     scales = []
     for each in simulated:
         values = values_of(each.numbers, CONFIDENCE, some)
         errors.append(np.abs(values.value - each.truth[some]) / deviation)
-        halves.append((values.high - values.low) / 2 / deviation)
         scales.append(each.numbers.noise_scale / deviation)
-    scale = np.median(scales, axis=0)
-    # One private radius in fifty is far too large: it would rule a mean, but not a median.
-    half_width = _steady(np.median(halves, axis=0), scale, some)
-    error = _expected(simulated, scale, deviation)
+    error = _expected(simulated, np.median(scales, axis=0), deviation)
     # The formula is scaled to the mean error of the simulated releases.
     error *= float(np.mean(errors)) / float(error[some].mean())
     if plan.certified:
         error = np.minimum(error, plan.worst_case_error / deviation)
-    return Typical(error, half_width)
+    return error
 
 
 def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> Floats:
@@ -202,7 +207,7 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     return steady
 
 
-def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]:
+def _simulations(plan: Facts, sd: float, between: float, times: int = 1) -> Iterator[Simulation]:
     """Yields simulated releases; each is made when it is first asked for."""
     if plan.request.statistics != ("mean",):
         raise InputError(
@@ -214,7 +219,7 @@ def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]
     counts = plan.counts
     by_counts = max(_MEMBERS // len(counts.user), fewest)
     by_cells = 1 + _CELLS // counts.n_cells
-    for turn in range(min(by_counts, by_cells, _MOST)):
+    for turn in range(times * min(by_counts, by_cells, _MOST)):
         yield _simulated(plan, turn, sd, between)
 
 

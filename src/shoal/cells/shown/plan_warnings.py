@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.cells.estimates.intervals import (
-    UNSEEN,
     WARNED,
     dominated,
     far_users,
@@ -92,9 +91,9 @@ def assumption(numbers: Estimates) -> Iterator[str]:
     if found is None or "reliable" not in statuses(numbers):
         return
     yield (
-        f"Intervals allow for {UNSEEN} more users as far as the bounds reach "
-        f"({_rough(found.reach)} from the others), or {10 * UNSEEN} a tenth as far. About "
-        f"{max(found.number, 0.0):,.0f} ± {found.seen:,.0f} users are farther than "
+        f"Intervals allow for {found.allowed:,.0f} users as far as the bounds reach "
+        f"({_rough(found.reach)} from the others), or {10 * found.allowed:,.0f} a tenth as far. "
+        f"About {max(found.number, 0.0):,.0f} ± {found.seen:,.0f} users are farther than "
         f"{_rough(found.distance)}; with more than {found.seen:,.0f} no cell would be reliable."
     )
 
