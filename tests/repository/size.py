@@ -19,20 +19,20 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_856),
-    "theory": (("theory",), 13_663),
+    "cells": (("cells",), 68_313),
+    "theory": (("theory",), 13_995),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 18_556),
     "dossiers": (("dossiers",), 5_090),
     "data": (("data",), 23_545),
-    "privacy": (("privacy",), 11_320),
+    "privacy": (("privacy",), 12_094),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         11_128,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 13_973),
-    "pictures": (("pictures",), 5_327),
+    "pictures": (("pictures",), 5_328),
     "one call and report": (("one_call.py", "report_page.py"), 3_141),
     "verification": (("verification",), 26_246),
     "other modules": (
@@ -55,7 +55,7 @@ MOST_A_LINE, MOST_PACKED = 9.39, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_115),
+    "tests": (("tests", "conftest.py"), ".py", 27_123),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_336),
 }
 

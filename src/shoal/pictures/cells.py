@@ -208,7 +208,7 @@ def draw_plan(plan: Facts) -> Figure:
         # Errors come statistic by statistic.
         rows = slice(at * cells, (at + 1) * cells)
         order = shapes.ranked(axis, drawn.errors[rows], "this plan")
-        if plan.certified and not plan.gaussian:
+        if plan.certified and plan.law.has_limits:
             label = "no plan does better in this cell"
             axis.plot(ranks, plan.lower_bound[rows][order], "_", color=GREY, label=label)
         axis.axhline(drawn.rival[rows][0], color=ORANGE, label=drawn.rival_name)

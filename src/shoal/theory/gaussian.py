@@ -130,6 +130,27 @@ def tail_quantile(scale: float, beta: float) -> int:
     return max(0, math.ceil(exact + 1e-12 * scale))
 
 
+def mean_error(bias: Floats) -> Floats:
+    """Returns E|X + bias| for a standard normal X."""
+    density = np.sqrt(2 / np.pi) * np.exp(-(bias**2) / 2)
+    return np.asarray(density + bias * (1 - 2 * special.ndtr(-bias)))
+
+
+def one_sided(room: Floats, miss: float) -> Floats:
+    """Returns by how much a quantile is less where a bias within a room is on one side alone.
+
+    The standard deviation is 1 (docs/theory/cells.md#intervals).
+    """
+    both_sides = special.ndtri(1 - miss / 2)
+    one_side = special.ndtri(1 - miss / (1 + np.exp(-(room**2) / 2)))
+    return np.asarray(both_sides - one_side)
+
+
+def tail_of_difference(scale: Floats, q: float) -> float:
+    """Returns P[first - second > q] for normal noises of two standard deviations."""
+    return float(special.ndtr(-q / np.hypot(*scale)))
+
+
 def cells_at_least(epsilon: float, delta: float) -> float:
     """Returns the numbers of a user beyond which Gaussian noise can be less than Laplace noise.
 

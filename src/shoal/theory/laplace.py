@@ -10,6 +10,10 @@ import numpy as np
 from shoal.arrays import Floats
 from shoal.errors import InputError
 
+# Scales whose ratio is this close to 1 are taken to be equal, as a formula divides by their
+# difference.
+_EQUAL = 1e-5
+
 
 def mean_absolute(scale: float) -> float:
     """Returns E|Z| = 1/sinh(1/scale), in steps; for the continuous distribution it is `scale`."""
@@ -49,3 +53,30 @@ def clamped_error(
         - integral(centre - high)
     )
     return np.abs(truth - inside) + within
+
+
+def mean_error(bias: Floats) -> Floats:
+    """Returns E|Z + bias| = bias + e^-bias for a continuous Z of scale 1 and a bias from 0 on."""
+    return np.asarray(bias + np.exp(-bias))
+
+
+def one_sided(room: Floats, _miss: float) -> Floats:
+    """Returns by how much a quantile is less where a bias within a room is on one side alone.
+
+    It is ln(2/(1 + e^-room)) at a scale of 1, whatever the chance of a miss
+    (docs/theory/cells.md#intervals).
+    """
+    return np.asarray(np.log(2 / (1 + np.exp(-room))))
+
+
+def tail_of_difference(scale: Floats, q: float) -> float:
+    """Returns P[first - second > q] for continuous noises of two scales a > b, and q from 0 on.
+
+    It is (a^2 e^(-q/a) - b^2 e^(-q/b))/(2 (a^2 - b^2)); for a = b, its limit (1/2 + q/(4 a))
+    e^(-q/a) (docs/theory/cells.md#differences).
+    """
+    a = float(scale.max())
+    b = float(scale.min())
+    if a - b <= _EQUAL * a:
+        return (1 / 2 + q / (4 * a)) * math.exp(-q / a)
+    return (a**2 * math.exp(-q / a) - b**2 * math.exp(-q / b)) / (2 * (a**2 - b**2))

@@ -142,7 +142,7 @@ def replanned(plan: Facts) -> Iterator[str]:
         return
     if (new.method.name, new.method.settings) != (stated.method.name, stated.method.settings):
         yield "the method differs from that of a new plan"
-    for name in ("status", "bits", "joint", "gaussian"):
+    for name in ("status", "bits", "joint", "law"):
         if getattr(new, name) != getattr(stated, name):
             yield f"{name} differs from that of a new plan"
     for name in ("scale", "selection_scale", "targets"):

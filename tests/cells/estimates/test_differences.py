@@ -13,6 +13,7 @@ import shoal
 from shoal.cells import plan as cells
 from shoal.cells.estimates import differences, intervals
 from shoal.errors import InputError
+from shoal.privacy.law import GAUSSIAN, LAPLACE
 from tests.support.draws import drawn, sums_of
 
 _PAIR = np.array([1, 8])
@@ -25,6 +26,7 @@ def test_a_bias_at_either_end_is_missed_as_often_as_allowed(
 ) -> None:
     """The chance of a miss, by quadrature; a bias in between is missed less often."""
     law = stats.norm if gaussian else stats.laplace
+    noise = GAUSSIAN if gaussian else LAPLACE
 
     def tail(q: float) -> float:
         """P[first - second > q], given the second, in pieces with smooth densities."""
@@ -40,7 +42,7 @@ def test_a_bias_at_either_end_is_missed_as_often_as_allowed(
         )
 
     for room in (0.0, 0.5, 20.0):
-        found = differences._quantile(np.array(scale), room, 0.05, gaussian=gaussian)
+        found = differences._quantile(noise, np.array(scale), room, 0.05)
         assert tail(found) + tail(found + room) == pytest.approx(0.05, rel=1e-5)
         assert 2 * tail(found + room / 2) <= 0.05 * (1 + 1e-5)
 
@@ -69,7 +71,7 @@ def test_differences_by_hand(method: str, monkeypatch: pytest.MonkeyPatch) -> No
         below = room.low[first] * scale[first] + room.high[second] * scale[second]
         above = room.high[first] * scale[first] + room.low[second] * scale[second]
         either = intervals.of_heavy_users(numbers)[_PAIR].sum()
-    half = differences._quantile(scale[_PAIR], below + above, 0.1, gaussian=False) + either
+    half = differences._quantile(LAPLACE, scale[_PAIR], below + above, 0.1) + either
     centre = numbers.unclamped[first] - numbers.unclamped[second]
     step = scale[_PAIR].sum() * 2.0**-plan.decision.bits
     assert found.low == pytest.approx(centre - half - below - step)

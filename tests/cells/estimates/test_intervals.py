@@ -20,6 +20,7 @@ from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.user_vectors import FAR, ball_of, excess_of, excess_unit
 from shoal.cells.mechanisms.weights import FINE
 from shoal.cells.shown.plan_warnings import assumption, release_warnings
+from shoal.privacy.law import GAUSSIAN, LAPLACE
 from tests.support.draws import drawn, sums_of
 from tests.support.tape import Tape
 
@@ -60,7 +61,7 @@ def test_no_average_bias_is_above_what_is_cut_off(
         size = np.bincount(weights.user, np.abs(vector))
         norm = np.sqrt(np.bincount(weights.user, vector**2)) if plan.gaussian else size
         part = np.maximum(1 - radius_in_steps / np.maximum(norm, 1), 0)
-        unit = excess_unit(radius_in_steps, 200, len(vector), gaussian=plan.gaussian)
+        unit = excess_unit(radius_in_steps, 200, len(vector), plan.law)
         is_far = norm > (FAR + 1) * radius_in_steps
         counts = np.where(is_far, 0, parts / np.maximum(size * part, unit))
         assert counted[2] == pytest.approx(parts * is_far.sum(), abs=2 * parts)
@@ -184,7 +185,9 @@ def test_a_quantile_misses_no_bias_more_often(gaussian: bool) -> None:
     law = stats.norm if gaussian else stats.laplace
     for miss, below, above in itertools.product((0.05, 0.3), (0, 0.3, 2), (0, 1.0)):
         room = np.array(below + above)
-        half = law.ppf(1 - miss / 2) - float(intervals._saved(room, miss, gaussian=gaussian))
+        half = law.ppf(1 - miss / 2) - float(
+            (GAUSSIAN if gaussian else LAPLACE).one_sided(room, miss)
+        )
         biases = np.linspace(-below, above, 41)
         # Noise plus a bias is missed above the room, or below it.
         missed = law.sf(half + above - biases) + law.cdf(-half - below - biases)
@@ -228,7 +231,7 @@ def test_values_are_nearer_than_any_end(delta: str) -> None:
     """Where clipping may hide much, an end of 95% is the quantile of a miss on one side alone."""
     plan = crowded(delta)
     numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 1)
-    assert numbers.quantile(0.1) > intervals.VALUE[plan.gaussian]
+    assert numbers.quantile(0.1) > intervals.VALUE[plan.law]
 
 
 def test_no_cell_is_reliable_where_users_are_far_from_the_others() -> None:

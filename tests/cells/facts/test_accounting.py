@@ -28,6 +28,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
+from shoal.privacy.law import GAUSSIAN, LAPLACE
 from tests.support import flights, made_counts
 from tests.support.loop import loop_over
 
@@ -78,7 +79,9 @@ class Case:
     def numbers(self, *, gaussian: bool = False) -> ReleasedStatistics:
         """What is accounted for."""
         names = statistics(self.names)
-        return ReleasedStatistics(self.weights, names, joint=self.joint, gaussian=gaussian)
+        return ReleasedStatistics(
+            self.weights, names, joint=self.joint, law=GAUSSIAN if gaussian else LAPLACE
+        )
 
     def losses(self, *, gaussian: bool = False) -> NDArray[np.float64]:
         """What users are charged: steps, or squares of steps."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr
 
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates import intervals
@@ -18,10 +17,7 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
 from shoal.cells.mechanisms.cell_statistics import Mean
 from shoal.files.text_table import texts_of
-
-# Scales whose ratio is this close to 1 are taken to be equal, as the formula divides by their
-# difference.
-_EQUAL = 1e-5
+from shoal.privacy.law import Law
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ def _interval(numbers: Estimates, pair: Ints, confidence: float) -> tuple[float,
     room_below = float(below[0] + above[1])
     room_above = float(above[0] + below[1])
     miss = 1 - confidence
-    half = _quantile(scale, room_below + room_above, miss, gaussian=numbers.basis.gaussian)
+    half = _quantile(numbers.basis.law, scale, room_below + room_above, miss)
     half += float(moved.sum())
     # Noise is a whole number of steps, which the quantile of continuous noise does not know.
     half += float(scale.sum()) * 2.0**-numbers.basis.bits
@@ -123,11 +119,11 @@ def _biases(numbers: Estimates, pair: Ints) -> tuple[Floats, Floats, Floats]:
     return below[pair] * scale, above[pair] * scale, moved[pair]
 
 
-def _quantile(scale: Floats, room: float, miss: float, *, gaussian: bool) -> float:
+def _quantile(law: Law, scale: Floats, room: float, miss: float) -> float:
     """Returns q with P[noise > q] + P[noise > q + room] = miss, for the noise of a difference."""
 
     def excess(q: float) -> float:
-        return _tail(scale, q, gaussian=gaussian) + _tail(scale, q + room, gaussian=gaussian) - miss
+        return law.tail_of_difference(scale, q) + law.tail_of_difference(scale, q + room) - miss
 
     # There the tail of the larger noise is far below any miss that is allowed.
     farthest = float(scale.sum()) * (10 - math.log(miss))
@@ -135,18 +131,3 @@ def _quantile(scale: Floats, room: float, miss: float, *, gaussian: bool) -> flo
     if excess(0.0) <= 0:
         return 0.0
     return float(brentq(excess, 0.0, farthest, xtol=1e-9 * float(scale.min())))
-
-
-def _tail(scale: Floats, q: float, *, gaussian: bool) -> float:
-    """Returns P[first - second > q] for two independent noises of these scales.
-
-    q is at least 0. For Laplace noise of scales a and b it is
-    (a^2 e^(-q/a) - b^2 e^(-q/b))/(2 (a^2 - b^2)); for a = b, its limit (1/2 + q/(4 a)) e^(-q/a).
-    """
-    if gaussian:
-        return float(ndtr(-q / np.hypot(*scale)))
-    a = float(scale.max())
-    b = float(scale.min())
-    if a - b <= _EQUAL * a:
-        return (1 / 2 + q / (4 * a)) * math.exp(-q / a)
-    return (a**2 * math.exp(-q / a) - b**2 * math.exp(-q / b)) / (2 * (a**2 - b**2))

@@ -51,12 +51,11 @@ def draw(plan: Facts, aggregate: Aggregate, noise: Noise) -> Drawn:
 
 def add_noise(plan: Facts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
     """Adds noise to each exact number, and to the excess if the plan measures it."""
-    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
     noisy_excess = None
     if parts:
         noisy_excess = noise.add_counted(numbers.excess, bits, _EXCESS)
-    steps = add(numbers.steps, plan.decision.bits, turn)
+    steps = plan.law.add(noise, numbers.steps, plan.decision.bits, turn)
     return Drawn(steps, numbers.chosen, noisy_excess)
 
 
@@ -86,7 +85,7 @@ def _exact_vectors(plan: Facts, means: PrivateMeans, noise: Noise) -> Exact:
     """Returns the same for users' vectors that are clipped to a ball."""
     decision = plan.decision
     step = decision.scale * 2.0**-decision.bits
-    vectors = UserVectors(means, plan.parameters, step, gaussian=plan.gaussian)
+    vectors = UserVectors(means, plan.parameters, step, plan.law)
     if plan.rounds > 1:
         centres = _centres(first_round(plan), means.aggregate, noise)
         ball = vectors.select_around(centres, float(decision.selection_scale[-1]), noise)

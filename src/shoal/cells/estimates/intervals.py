@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from shoal.arrays import Bools, Floats
 from shoal.cells.estimates.numbers import Estimates
@@ -21,6 +20,7 @@ from shoal.cells.facts.basis import Basis
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.remembered import remembered
 from shoal.cells.mechanisms.user_vectors import FAR, excess_unit
+from shoal.privacy.law import GAUSSIAN, LAPLACE, Law
 from shoal.theory.scale_mixture import log_density, some_cells
 from shoal.theory.user_clipping import MEASURED, SPREAD, are_apart, hidden_radii
 
@@ -51,7 +51,7 @@ _LARGEST_APART = 0.25
 # Noise scales from the centre within which no cell is far.
 _NEAR = 2.0
 # The most noise scales between a number and its value, with Laplace and with Gaussian noise.
-VALUE = (2.0, 1.6)
+VALUE: dict[Law, float] = {LAPLACE: 2.0, GAUSSIAN: 1.6}
 # The most bias that a far cell may hide, as a multiple of its distance from its centre.
 _FAR = 1.5
 # The radii by which the mean of heavy users may differ from the mean of the others.
@@ -160,7 +160,7 @@ def biases(numbers: Estimates) -> tuple[float, float]:
 
 def _scales_of_a_radius(basis: Basis) -> float:
     """Returns the noise scales by which one radius of one user moves the average cell."""
-    unit = excess_unit(basis.ball, basis.users, basis.members, gaussian=basis.gaussian)
+    unit = excess_unit(basis.ball, basis.users, basis.members, basis.law)
     return unit / 2.0**basis.bits / len(basis.planned)
 
 
@@ -192,7 +192,7 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     miss = 1 - confidence
     saved = np.zeros(len(scale))
     if len(basis.planned) >= MEASURED:
-        saved = _saved(below + above, miss, gaussian=basis.gaussian)
+        saved = basis.law.one_sided(below + above, miss)
     half = (numbers.quantile(miss) - saved) * scale + of_heavy_users(numbers)
     low = number - half - below * scale
     high = number + half + above * scale
@@ -244,15 +244,6 @@ def _unseen(numbers: Estimates) -> tuple[float, float]:
     below, above = _reaches(numbers)
     scales = found.allowed * _scales_of_a_radius(numbers.basis) / radius
     return scales * below, scales * above
-
-
-def _saved(room: Floats, miss: float, *, gaussian: bool) -> Floats:
-    """Returns by how many noise scales a quantile is less as a bias is on one side alone."""
-    if gaussian:
-        both_sides = special.ndtri(1 - miss / 2)
-        one_side = special.ndtri(1 - miss / (1 + np.exp(-(room**2) / 2)))
-        return np.asarray(both_sides - one_side)
-    return np.asarray(np.log(2 / (1 + np.exp(-room))))
 
 
 def of_heavy_users(numbers: Estimates) -> Floats:
@@ -346,7 +337,7 @@ def _noisy(numbers: Estimates) -> NDArray[np.str_]:
     scale = numbers.noise_scale
     radius = numbers.radius or 0.0
     bias = sum(biases(numbers)) / 2 + radius * basis.moved / (2 * scale)
-    error = _mean_error(scale, bias, gaussian=basis.gaussian)
+    error = scale * basis.law.mean_error(bias)
     return np.where(error > ERROR * spread(numbers), "too noisy", "reliable")
 
 
@@ -360,11 +351,8 @@ def spread(numbers: Estimates) -> float:
     some = some_cells(len(numbers.steps))
     scale = numbers.noise_scale[some]
     number = numbers.unclamped[some]
-    normal = numbers.basis.gaussian
-    noise_variance = scale**2
-    if not normal:
-        # The variance of Laplace noise is twice its squared scale.
-        noise_variance *= 2
+    law = numbers.basis.law
+    noise_variance = law.variance * scale**2
     exponent = -np.arange(2, _STEPS + 1) / _STEP
     # Each deviation of the grid, with its log likelihood.
     found = []
@@ -376,7 +364,7 @@ def spread(numbers: Estimates) -> float:
             common = (weight * number).sum() / weight.sum()
             distance = np.abs(number - common) / np.sqrt(variance)
             weight = 1 / variance / np.maximum(distance / _ROBUST, 1.0)
-        density = log_density(number - common, scale, np.array(deviation), normal=normal)
+        density = log_density(number - common, scale, np.array(deviation), normal=law.normal)
         found.append((float(deviation), float(density.sum())))
     highest = max(likelihood for _, likelihood in found)
     return min(deviation for deviation, likelihood in found if likelihood >= highest - _LIKELY)
@@ -389,16 +377,6 @@ def centres(numbers: Estimates) -> Floats:
     if numbers.chosen is None:
         return np.full(len(numbers.steps), lo + width / 2)
     return lo + numbers.chosen.low / numbers.top * width
-
-
-def _mean_error(scale: Floats, bias: Floats, *, gaussian: bool) -> Floats:
-    """Returns the mean absolute error of numbers with noise and a `bias` in noise scales."""
-    # These are the means of |X + bias| for Laplace, or normal, X with a scale of 1.
-    error: Floats = bias + np.exp(-bias)
-    if gaussian:
-        density = np.sqrt(2 / np.pi) * np.exp(-(bias**2) / 2)
-        error = density + bias * (1 - 2 * special.ndtr(-bias))
-    return scale * error
 
 
 def _within(basis: Basis, low: Floats, high: Floats) -> Ends:

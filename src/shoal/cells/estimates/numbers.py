@@ -16,7 +16,6 @@ from shoal.cells.mechanisms.cell_statistics import Mean
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.checks import check_confidence
 from shoal.privacy.noise import Counted
-from shoal.theory import gaussian, laplace
 
 Ends: TypeAlias = "tuple[Floats, Floats]"
 
@@ -219,8 +218,7 @@ class Estimates(Remembering):
     def quantile(self, miss: float) -> float:
         """Returns how many noise scales noise exceeds with at most this probability."""
         bits = self.basis.bits
-        kind = gaussian if self.basis.gaussian else laplace
-        return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
+        return float(self.basis.law.tail_quantile(2.0**bits, miss)) * 2.0**-bits
 
     @property
     def _shares(self) -> Floats:
@@ -314,8 +312,7 @@ def joint_variances(basis: Basis, shares: Floats) -> Floats:
     """Returns variances from noisy moments (docs/theory/cells.md#two-moments)."""
     centre, second, scale = _moments(basis, shares)
     # The square of a noisy moment is too large by the variance of its noise.
-    variance_of_one = 1 if basis.gaussian else 2
-    estimate = second - 4 * centre**2 + 4 * variance_of_one * scale**2 + _middle(basis)
+    estimate = second - 4 * centre**2 + 4 * basis.law.variance * scale**2 + _middle(basis)
     return estimate * basis.width**2 / 4
 
 

@@ -67,7 +67,7 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         hi = basis.bounds.hi
         status = np.array(intervals.statuses(numbers))[rows]
         number = numbers.unclamped[rows]
-        farthest = intervals.VALUE[basis.gaussian] * numbers.noise_scale[rows]
+        farthest = intervals.VALUE[basis.law] * numbers.noise_scale[rows]
         near_number = np.clip(value, number - farthest, number + farthest)
         value = np.where(status == "reliable", near_number, value)
         value = np.clip(value, lo, hi)
@@ -207,9 +207,7 @@ def fitted(numbers: Estimates) -> Fitted:
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     # Noise of `total_scale` has the variance of the noise plus that of weighting exchangeable
     # users. The variance of Laplace noise is twice its squared scale.
-    square_of_users = deviation**2
-    if not basis.gaussian:
-        square_of_users = square_of_users / 2
+    square_of_users = deviation**2 / basis.law.variance
     total_scale = np.sqrt(scale**2 + square_of_users)
     middle = float(np.median(estimate))
     prior = 0.0
@@ -219,7 +217,7 @@ def fitted(numbers: Estimates) -> Fitted:
         middle = float(np.median(intervals.centres(numbers))) / unit
         prior = (4 * unit / basis.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
-    seen = Seen(estimate - middle, total_scale, normal=basis.gaussian)
+    seen = Seen(estimate - middle, total_scale, normal=basis.law.normal)
     best = _best_fit(seen, prior, labels, basis.width / unit)
     return Fitted(unit, middle, prior, seen, *best)
 

@@ -166,9 +166,7 @@ def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> F
     """
     numbers = simulated[0].numbers
     # The mean absolute noise, which is the scale itself with Laplace noise.
-    noise = scale
-    if numbers.basis.gaussian:
-        noise = scale * _NORMAL
+    noise = scale * float(numbers.basis.law.mean_error(np.zeros(1))[0])
     # One row for each release, one column for each cell.
     biases = np.array([each.bias for each in simulated]) / deviation
     squares = np.mean(biases**2, axis=0)

@@ -16,17 +16,15 @@ from shoal.cells.mechanisms.cell_statistics import Mean, Statistic, Variance
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
 from shoal.cells.mechanisms.weights import Parameters, Weights
-from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
 from shoal.privacy.accounting import Losses, NoisyVector, Selections, Step, account
+from shoal.privacy.law import LAPLACE, Law, too_large
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.privacy.noise_lattice import fit
-from shoal.theory import gaussian, sensitivity, variance
+from shoal.theory import gaussian, sensitivity
 from shoal.theory.allocation import Problem
 
 MEAN_AND_VARIANCE = (Mean(), Variance())
-# Squares of steps are added in floating point: this factor covers the rounding of 2^20 terms.
-_SQUARES_OUTWARD = 1 + 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +34,12 @@ class ReleasedStatistics:
     weights: Weights
     statistics: tuple[Statistic, ...]
     joint: bool = False
-    gaussian: bool = False
+    law: Law = LAPLACE
 
     @property
     def power(self) -> int:
         """The power with which losses grow as a user moves numbers by more noise scales."""
-        return 2 if self.gaussian else 1
+        return self.law.power
 
     def per_statistic(self, numbers: Floats) -> Floats:
         """Returns the numbers with one row for each statistic."""
@@ -102,8 +100,7 @@ class ReleasedStatistics:
             rate = self._pair_rate(rows)[cell]
             steps = sensitivity.whole_steps(self.weights.part, 1 / rate, bits)
             # Each of the two numbers is rounded to its own lattice.
-            rounding = 2 if self.gaussian else 1
-            steps_of_terms.append(np.where(steps > 0, steps + rounding, 0))
+            steps_of_terms.append(np.where(steps > 0, steps + self.law.rounding, 0))
         return steps_of_terms
 
     def problem(self, weight: Floats, scale: Floats) -> Problem:
@@ -134,7 +131,7 @@ class ReleasedStatistics:
         in_product = np.ones((len(cost), 1))
         second_to_first = 0.0
         if self.joint:
-            second_to_first, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
+            second_to_first, rate = _ratio(self.law, least_sum=least_sum)
             first, second = self.pair
             cost[first] *= rate
             # The noise of both moments enters the variance's error, that of the first the mean's.
@@ -153,21 +150,14 @@ class ReleasedStatistics:
     def _pair_rate(self, rows: Floats) -> Floats:
         """Returns the loss of a user with all records of each cell, or its root if Gaussian.
 
-        It is `_rate` times ROUNDED_MEANS, as rounding lets means move further.
+        It is `Law.joint_rate` times ROUNDED_MEANS, as rounding lets means move further.
         """
         first, second = self.pair
-        rate = _rate(rows[first], rows[second] / 4, gaussian_noise=self.gaussian)
+        rate = self.law.joint_rate(rows[first], rows[second] / 4)
         return rate * sensitivity.ROUNDED_MEANS
 
 
-def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> Floats:
-    """Returns the loss of a user with all records, or its root if Gaussian, at given scales."""
-    if gaussian_noise:
-        return np.sqrt(gaussian.joint_rate(mean_scale, square_scale)) * sensitivity.OUTWARD
-    return variance.joint_loss(mean_scale, square_scale)
-
-
-def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
+def _ratio(law: Law, *, least_sum: bool) -> tuple[float, float]:
     """Returns the best ratio b2/b1 of the scales of a joint release, and its loss at b1 = 1.
 
     Source: docs/theory/cells.md#two-moments.
@@ -175,7 +165,7 @@ def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
     # The best ratio of a grid: what is minimised is flat around its least value.
     ratio = np.geomspace(0.02, 2.0, 400)
     b1 = np.ones_like(ratio)
-    rate = _rate(b1, ratio, gaussian_noise=gaussian_noise)
+    rate = law.joint_rate(b1, ratio)
     error_of_mean = b1
     error_of_variance = 4 * (1 + ratio)
     if least_sum:
@@ -211,24 +201,14 @@ class Cost:
         if parts:
             steps.append(NoisyVector("counted", excess_bits, self._present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
-        # A user moves a vector in a ball by its diameter at most; without balls, by these terms.
-        terms = []
-        if not any(balls):
-            terms = self.released.member_steps(scale, bits)
-        if self.released.gaussian:
-            # Whole numbers of Python, as squares may be too large for 64 bits.
-            moves = self._present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
-            if terms:
-                squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
-                moves = np.bincount(user, squares, minlength=users) * _SQUARES_OUTWARD
-            return [*steps, NoisyVector("gaussian", bits, moves, self.most_numbers)]
-        moves = self._present * 2 * sum(balls)
-        if terms:
-            of_member = np.sum(terms, axis=0)
-            if float(of_member.sum(dtype=np.float64)) >= LARGEST_STEPS:
-                raise _too_large()
-            moves = add(user, of_member, users)
-        return [*steps, NoisyVector("laplace", bits, moves)]
+        law = self.released.law
+        if any(balls):
+            # A user moves a vector in a ball by its diameter at most.
+            of_balls = sum((2 * ball) ** law.power for ball in balls)
+            moves = self._present.astype(law.whole) * of_balls
+        else:
+            moves = law.moves(self.released.member_steps(scale, bits), user, users)
+        return [*steps, NoisyVector(law.kind, bits, moves, self.most_numbers)]
 
     @property
     def _present(self) -> Bools:
@@ -240,7 +220,7 @@ class Cost:
         """Returns each user's loss by selections, in units of 2^-bits."""
         of_selection = self.selection_steps
         if float(of_selection.sum(dtype=np.float64)) >= LARGEST_STEPS:
-            raise _too_large()
+            raise too_large()
         if self.range.selects == "per cell":
             weights = self.released.weights
             users = weights.counts.n_users
@@ -253,18 +233,20 @@ class Cost:
 
     def fitted(self, scale: Floats, epsilon: Fraction) -> Floats:
         """Returns the scales, rounded, and widened only as far as the loss has to for epsilon."""
-        if not self.released.gaussian:
+        if self.released.law is LAPLACE:
             return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
         user = self.released.weights.user
-        allowed = self.allowed_rho(epsilon)
+        allowed = self.allowed(epsilon)
         # A user's rho is half of the squares of what it moves in noise scales.
         squares = np.bincount(user, self.released.member_losses(scale))
         scale = scale * float(squares.max() / (2 * float(allowed))) ** 0.5
         return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)
 
-    def allowed_rho(self, epsilon: Fraction) -> Fraction:
-        """Returns the largest rho of Gaussian noise that epsilon allows beside the selections."""
+    def allowed(self, epsilon: Fraction) -> Fraction:
+        """Returns the loss of noise that epsilon allows beside selections: rho if Gaussian."""
         left = epsilon - self.selecting
+        if left <= 0 or self.released.law is LAPLACE:
+            return left
         # Rounded downwards.
         rounded = float(left)
         if rounded > left:
@@ -300,13 +282,5 @@ class Cost:
             for scale in distinct.tolist()
         ]
         if max(steps) >= LARGEST_STEPS:
-            raise _too_large()
+            raise too_large()
         return np.array(steps, dtype=np.int64)[place]
-
-
-def _too_large() -> InputError:
-    """Returns the error of a loss that 64-bit integers cannot add up."""
-    return InputError(
-        "the privacy loss is too large for exact accounting",
-        "ask for a smaller epsilon: sums have to stay below 2^61 lattice steps",
-    )

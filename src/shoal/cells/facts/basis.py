@@ -1,6 +1,6 @@
 """Holds the public numbers from which readers compute the values and intervals of a release."""
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
 from shoal.cells.mechanisms.weights import FINE, Weights
 from shoal.data.value_lattice import Lattice
 from shoal.documents.model import Model, Numbers
+from shoal.privacy.law import LAWS, Law, NameOfLaw
 from shoal.release.envelope import FEWEST_ALIKE, Keys, Text
-
-Noise = Literal["discrete laplace", "discrete gaussian"]
-NOISE: tuple[Noise, Noise] = get_args(Noise)
 
 
 class Basis(Asked, Model):
@@ -56,7 +54,7 @@ class Basis(Asked, Model):
     request: Request
     method: Text
     settings: dict[str, str | int | float]
-    noise: Noise
+    noise: NameOfLaw
     joint: bool
     bits: int
     rounds: int
@@ -85,9 +83,9 @@ class Basis(Asked, Model):
         return Chosen(self.request, method_of(self.method, self.settings), self.status)
 
     @property
-    def gaussian(self) -> bool:
-        """Whether the noise is Gaussian."""
-        return self.noise == NOISE[1]
+    def law(self) -> Law:
+        """The law of the noise."""
+        return LAWS[self.noise]
 
     @property
     def top(self) -> int:
@@ -106,7 +104,7 @@ def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
         request=plan.shown_request,
         method=decision.method.name,
         settings=dict(decision.method.settings),
-        noise=NOISE[plan.gaussian],
+        noise=plan.law.name,
         joint=decision.joint,
         bits=decision.bits,
         rounds=plan.rounds,

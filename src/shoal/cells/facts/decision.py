@@ -16,6 +16,7 @@ from shoal.cells.mechanisms.methods import Method
 from shoal.cells.mechanisms.weights import FINE, PART, Parameters
 from shoal.data.counts import Counts
 from shoal.errors import InputError
+from shoal.privacy.law import GAUSSIAN, LAPLACE, Law
 
 Status = Literal["planned", "uninformative", "error too large", "too few users", "too few records"]
 STATUS: tuple[Status, ...] = get_args(Status)
@@ -49,7 +50,7 @@ class Decision:
     parameters: Parameters = field(default_factory=dict)
     selection_scale: Floats = field(default_factory=lambda: _NONE)
     joint: bool = False
-    gaussian: bool = False
+    law: Law = LAPLACE
     targets: Floats | None = None
     duals: Floats | None = None
     reason: str = ""
@@ -76,9 +77,9 @@ class Task:
         return self.request.delta if self.method.takes_delta else Fraction(0)
 
     @property
-    def noises(self) -> tuple[bool, ...]:
-        """The kinds of noise to plan with: whether each is Gaussian."""
-        return (False, True) if self.delta else (False,)
+    def laws(self) -> tuple[Law, ...]:
+        """The laws of noise to plan with."""
+        return (LAPLACE, GAUSSIAN) if self.delta else (LAPLACE,)
 
     @property
     def importance(self) -> Floats:

@@ -14,7 +14,7 @@ from shoal.cells.facts.decision import Decision, Status
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
 from shoal.data.counts import Counts
-from shoal.theory import gaussian, laplace, variance
+from shoal.privacy.law import GAUSSIAN, Law
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,12 @@ class ErrorBounds(Asked):
     @property
     def gaussian(self) -> bool:
         """Whether the noise is Gaussian."""
-        return self.decision.gaussian
+        return self.law is GAUSSIAN
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        return self.decision.law
 
     @property
     def parameters(self) -> Parameters:
@@ -53,9 +58,7 @@ class ErrorBounds(Asked):
     def numbers(self) -> ReleasedStatistics:
         """The numbers to release: every statistic of every planned cell."""
         chosen = self.decision
-        return ReleasedStatistics(
-            self.weights, self.statistics, joint=chosen.joint, gaussian=chosen.gaussian
-        )
+        return ReleasedStatistics(self.weights, self.statistics, joint=chosen.joint, law=chosen.law)
 
     @property
     def widest(self) -> Floats | float:
@@ -123,19 +126,16 @@ class ErrorBounds(Asked):
             rows = self.per_statistic(noise)
             first, second = self.pair
             b1 = self.per_statistic(self.decision.scale)[first]
-            # The mean distance of the squared noise from its expectation, at a scale of 1.
-            square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
             # With the noise z1 of the centred first moment s1, the variance is further off by four
             # times 2 s1 z1, which is at most |z1|, and z1^2 less its expectation.
-            rows[second] += 4 * rows[first] + 4 * square * b1**2
+            rows[second] += 4 * rows[first] + 4 * self.law.square_noise * b1**2
         return noise
 
     @property
     def _noise_ratio(self) -> float:
         """Mean absolute noise of a number, in noise scales."""
-        kind = gaussian if self.gaussian else laplace
         steps = 2.0**self.decision.bits
-        return float(kind.mean_absolute(steps)) / steps
+        return self.law.mean_absolute(steps) / steps
 
     @property
     def relative_error(self) -> Floats:

@@ -160,7 +160,7 @@ class Facts(Steps, ErrorBounds):
     @property
     def step_delta(self) -> Fraction:
         """The exact delta of (epsilon, delta)-DP; 0 with Laplace noise."""
-        return self.request.delta if self.gaussian else Fraction(0)
+        return self.law.delta(self.request.delta)
 
     @property
     def rho(self) -> float | None:
@@ -185,7 +185,7 @@ class Facts(Steps, ErrorBounds):
         of_heaviest = largest(weights.cell, lost, weights.n_cells)
         charged = np.where(weights.weight > 0, of_heaviest[weights.cell], 0.0)
         largest_charge = float(np.bincount(weights.user, charged).max())
-        return largest_charge / 2 if self.gaussian else largest_charge
+        return largest_charge / self.law.power
 
     @cached_property
     def lower_bound(self) -> Floats:
@@ -195,7 +195,7 @@ class Facts(Steps, ErrorBounds):
         noise (docs/theory/cells.md#limits-of-means). Each bound is for one number alone: one plan
         cannot reach all of them.
         """
-        if self.gaussian:
+        if not self.law.has_limits:
             return np.full_like(self.statistic_range, np.nan)
         counts = self.counts
         memberships = (counts.cell, counts.count, counts.n_cells)
@@ -254,7 +254,7 @@ def _check_decision(plan: Facts) -> None:
         and set(plan.status) <= set(STATUS)
         and 1 <= chosen.bits < MOST_BITS
         and (not chosen.joint or set(MEAN_AND_VARIANCE) <= set(plan.statistics))
-        and (not chosen.gaussian or (method.takes_delta and plan.request.delta > 0))
+        and (not chosen.law.delta(Fraction(1)) or (method.takes_delta and plan.request.delta > 0))
         and (not method.means_alone or plan.request.statistics == ("mean",))
         and method.check(chosen.parameters, plan.counts, plan.planned, plan.lattice.bits)
         and _positive(chosen.scale, numbers)

@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from shoal.arrays import Floats
-from shoal.cells.facts.basis import NOISE, Noise
 from shoal.cells.facts.decision import Decision, Status
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
@@ -20,6 +19,7 @@ from shoal.cells.mechanisms.methods import method_of
 from shoal.data.counts import Counts
 from shoal.documents.model import Integers, Model, Numbers, is_none
 from shoal.errors import InputError
+from shoal.privacy.law import LAWS, NameOfLaw
 from shoal.release import envelope
 from shoal.release import plan as plans
 from shoal.release.envelope import Text
@@ -76,7 +76,7 @@ class DecisionPart(Model):
     mechanism: Text
     reason: Text
     status: tuple[Status, ...]
-    noise: Noise
+    noise: NameOfLaw
     joint: bool
     bits: int
     scale: Numbers
@@ -90,7 +90,7 @@ class DecisionPart(Model):
         return Decision(
             duals=None if self.duals is None else self.duals.dense(users),
             method=method_of(self.method, self.settings),
-            gaussian=self.noise == NOISE[1],
+            law=LAWS[self.noise],
             **{name: getattr(self, name) for name in _DECIDED},
         )
 
@@ -169,7 +169,7 @@ def parts_of(plan: Facts, records: Mapping[str, Any] | None) -> dict[str, Any]:
             method=chosen.method.name,
             settings=dict(chosen.method.settings),
             mechanism=chosen.method.mechanism or chosen.method.name,
-            noise=NOISE[chosen.gaussian],
+            noise=chosen.law.name,
             duals=Duals.sparse(chosen.duals),
             **{name: getattr(chosen, name) for name in _DECIDED},
         ),
@@ -178,7 +178,7 @@ def parts_of(plan: Facts, records: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def claims_of(plan: Facts) -> Claims:
     """Returns the costs and promises of a plan."""
-    lower = None if plan.gaussian else tuple(plan.lower_bound.tolist())
+    lower = tuple(plan.lower_bound.tolist()) if plan.law.has_limits else None
     return Claims(
         epsilon=str(plan.loss.epsilon),
         delta=str(plan.loss.delta),

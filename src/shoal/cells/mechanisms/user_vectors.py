@@ -12,8 +12,9 @@ from shoal.arrays import Floats, Ints, add
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans
 from shoal.cells.mechanisms.ranges import USER, Range, centre_of
 from shoal.cells.mechanisms.weights import Parameters, Weights
+from shoal.privacy.law import LAPLACE, Law
 from shoal.privacy.noise import MOST_BITS, Counted, Noise
-from shoal.theory.projections import L1, L2, Ball
+from shoal.theory.projections import Ball
 
 # The largest radius of a ball in lattice steps.
 LARGEST_BALL = 1 << 46
@@ -97,14 +98,14 @@ def excess_of(parameters: Parameters) -> tuple[int, int]:
     return int(parts), int(bits)
 
 
-def excess_unit(ball: int, users: int, members: int, *, gaussian: bool) -> float:
+def excess_unit(ball: int, users: int, members: int, law: Law) -> float:
     """Returns the lattice steps that count as one radius of what is cut off from a user: public.
 
     A user's deviations are added over all its cells. With Gaussian noise a radius is the root of
     the sum of their squares, and the sum is larger by the root of the number of cells: that of the
     average user is taken.
     """
-    return ball * math.sqrt(members / users) if gaussian else float(ball)
+    return ball * float(law.spread(members / users))
 
 
 def radius_of(step: int, top: int) -> int:
@@ -176,7 +177,7 @@ class UserVectors:
     private: PrivateMeans = field(repr=False)
     parameters: Parameters
     step: Floats
-    gaussian: bool = False
+    law: Law = LAPLACE
 
     @property
     def weights(self) -> Weights:
@@ -253,7 +254,7 @@ class UserVectors:
         """Returns the parts of all users' excess below and above, and those of far users."""
         user = self.weights.user
         ball = ball_of(self.parameters)
-        unit = excess_unit(ball, self.weights.n_users, len(user), gaussian=self.gaussian)
+        unit = excess_unit(ball, self.weights.n_users, len(user), self.law)
         parts, _ = excess_of(self.parameters)
         is_far = self._ball.norms(np.abs(vector), user) > (FAR + 1) * ball
         # These sums are in floating point, which no sum of one user's deviations overflows.
@@ -297,4 +298,4 @@ class UserVectors:
     @property
     def _ball(self) -> Ball:
         """The ball of the norm that belongs to the noise."""
-        return L2 if self.gaussian else L1
+        return self.law.ball

@@ -18,6 +18,7 @@ from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Statistic
 from shoal.cells.mechanisms.weights import Parameters, every_record
 from shoal.cells.planners.largest_error import within
 from shoal.errors import InputError
+from shoal.privacy.law import LAPLACE
 from shoal.privacy.noise_lattice import lattice_bits
 from shoal.theory import allocation
 from shoal.theory.allocation import Allocation, Problem
@@ -33,9 +34,9 @@ def shared_noise(task: Task) -> Facts:
     """Returns the best plan by the method's error: direct or joint, Laplace or Gaussian noise."""
     weights = every_record(task.counts, task.cells)
     plans = [
-        _plan(task, ReleasedStatistics(weights, task.request.kinds, joint=joint, gaussian=gaussian))
+        _plan(task, ReleasedStatistics(weights, task.request.kinds, joint=joint, law=law))
         for joint in ways(task.request)
-        for gaussian in task.noises
+        for law in task.laws
     ]
     # A kind of noise that keeps the largest error comes first, so that a larger delta never makes a
     # cell be left out.
@@ -62,13 +63,13 @@ def _plan(task: Task, numbers: ReleasedStatistics) -> Facts:
     shape = numbers.shape(least_sum=task.method.levels)
     problem = numbers.problem(task.importance, shape)
     allocated = _ALLOCATIONS[task.method.name](problem)
-    if task.delta and task.method.overcounts and not numbers.gaussian:
+    if task.delta and task.method.overcounts and numbers.law is LAPLACE:
         # Gaussian noise is charged by the true loss: so Laplace noise is compared at its true loss.
         spent = float(problem.loss(allocated.noise_scale).max())
         allocated = replace(allocated, noise_scale=allocated.noise_scale * spent)
     epsilon = task.request.epsilon or _least_epsilon(allocated, numbers, task.request)
-    # The problem of Gaussian noise is in squares of scales.
-    unit = np.sqrt(allocated.noise_scale) if numbers.gaussian else allocated.noise_scale
+    # The problem of noise is in powers of scales.
+    unit = numbers.law.root(allocated.noise_scale)
     scale = (numbers.per_statistic(shape) * unit).ravel() / float(epsilon)
     return finish(task, numbers, epsilon, scale, duals=allocated.duals)
 
@@ -88,7 +89,7 @@ def finish(
         parameters = {}
     if selection_scale is None:
         selection_scale = np.zeros(0)
-    delta = task.delta if numbers.gaussian else Fraction(0)
+    delta = numbers.law.delta(task.delta)
     most_numbers = len(numbers.statistics) * int(np.bincount(numbers.weights.user).max())
     bits = lattice_bits(most_numbers, float(epsilon), float(delta))
     cost = Cost(numbers, task.method.range, parameters, selection_scale, bits, delta)
@@ -98,7 +99,7 @@ def finish(
         parameters=parameters,
         selection_scale=selection_scale,
         joint=numbers.joint,
-        gaussian=numbers.gaussian,
+        law=numbers.law,
         **others,
     )
     return Facts(task.counts, task.request, chosen)

@@ -15,6 +15,7 @@ from shoal.cells.mechanisms.ranges import USER
 from shoal.cells.mechanisms.user_vectors import LARGEST_BALL, MOST_PARTS, NO_SELECTION
 from shoal.cells.mechanisms.weights import Parameters, Weights, capped, largest_counts, members
 from shoal.errors import InputError
+from shoal.privacy.law import GAUSSIAN, LAPLACE, Law
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
 from shoal.theory import gaussian as gaussian_noise
 from shoal.theory import user_clipping
@@ -26,7 +27,7 @@ _ROUNDS = 4
 # Lattice bits beyond those that number the users of a cell.
 _FINER = 8
 # The part of the noise's loss that a first round has, with Laplace noise and with Gaussian noise.
-_FIRST_ROUND = Fraction(1, 5), Fraction(3, 10)
+_FIRST_ROUND: dict[Law, Fraction] = {LAPLACE: Fraction(1, 5), GAUSSIAN: Fraction(3, 10)}
 # The loss of selecting the second round's radius, as a part of the first radius's loss.
 _SECOND_RADIUS = 0.5
 # The part of epsilon that noise is planned with until the budget is split.
@@ -35,30 +36,28 @@ _NOISE_SHARE = 0.8
 
 def user_clipped(task: Task) -> Facts:
     """Returns the plan of user-clipped means, with the noise of the smaller typical error."""
-    plans = [
-        _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
-    ]
+    plans = [_plan(task, law) for law in task.laws if _fits(task, law)]
     # Typical errors take long to simulate: a single plan needs no comparison.
     if len(plans) == 1:
         return plans[0]
     return min(plans, key=lambda plan: float(typical_errors(plan).mean()))
 
 
-def _plan(task: Task, *, gaussian: bool) -> Facts:
-    """Returns the plan with one kind of noise."""
+def _plan(task: Task, law: Law) -> Facts:
+    """Returns the plan with one law of noise."""
     limit = task.request.epsilon
     method = task.method
     assert limit is not None
     epsilon = float(limit)
-    delta = task.delta if gaussian else Fraction(0)
+    delta = law.delta(task.delta)
     two_rounds = "first_ball" in method.range.names
     member, _ = members(task.counts, task.cells)
     users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
     budget = split(epsilon, users, len(member), len(task.cells))
-    weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, gaussian=gaussian)
+    weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, law)
     bits = _bits(weights, epsilon, delta)
     selection_scale = _selection_scale(budget, epsilon, two_rounds=two_rounds)
-    numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
+    numbers = ReleasedStatistics(weights, task.request.kinds, law=law)
     # Without private selections there is a single round.
     has_first_round = two_rounds and budget is not None
     excess = {"excess": _excess(budget.excess * epsilon if budget else 0.0)}
@@ -70,7 +69,7 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
     if two_rounds:
         balls["first_ball"] = first_ball
     parameters = {name: np.array([size], dtype=np.int64) for name, size in balls.items()}
-    parameters |= excess | _candidates(budget, weights, epsilon, bits, balls, gaussian=gaussian)
+    parameters |= excess | _candidates(budget, weights, epsilon, bits, balls, law)
     # A norm of 1 in units of `shape` is the radius of the ball, and a noise scale is 2^bits steps.
     scale = round_scale(shape * float(Fraction(2**bits, ball)))
     chosen = task.decide(
@@ -78,7 +77,7 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
         bits,
         parameters={"cap": cap, **parameters},
         selection_scale=selection_scale,
-        gaussian=gaussian,
+        law=law,
     )
     return Facts(task.counts, task.request, chosen)
 
@@ -96,10 +95,13 @@ def _excess(epsilon: float) -> Ints:
     return np.array([parts, bits])
 
 
-def _fits(task: Task) -> bool:
-    """Returns whether the lattice that the delta needs is coarse enough for a ball on it."""
+def _fits(task: Task, law: Law) -> bool:
+    """Returns whether the lattice that a delta needs is coarse enough for a ball on it."""
+    delta = law.delta(task.delta)
+    if not delta:
+        return True
     epsilon = float(task.request.epsilon or 0)
-    bits = lattice_bits(len(task.cells), epsilon, float(task.delta))
+    bits = lattice_bits(len(task.cells), epsilon, float(delta))
     # The diameter of the ball is at most sqrt(2 rho) deviations, and rho is below epsilon.
     return bits + math.log2(max(2 * epsilon, 1)) / 2 <= math.log2(LARGEST_BALL)
 
@@ -109,19 +111,13 @@ def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
 
     The ball of the only or second round comes first, then that of a first round, 0 without one.
     """
-    left = limit - cost.selecting
-    gaussian = cost.released.gaussian
-    part_of_first = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
-    if left > 0 and gaussian:
-        # A ball of radius T has rho = (2 T)^2/(2 4^bits): the squares of both radii are shared.
-        squares = math.floor(cost.allowed_rho(limit) * 4**cost.bits / 2)
-        first = math.isqrt(math.floor(squares * part_of_first))
-        ball = math.isqrt(squares - first**2)
-    else:
-        # A ball of radius T has the loss 2 T/2^bits: both radii are shared.
-        radius = max(math.floor(left * 2**cost.bits / 2), 0)
-        first = math.floor(radius * part_of_first)
-        ball = radius - first
+    law = cost.released.law
+    part_of_first = _FIRST_ROUND[law] if two_rounds else Fraction(0)
+    # A ball of radius T has the loss 2 T/2^bits, or rho = (2 T)^2/(2 4^bits): these powers of both
+    # radii are shared.
+    powers = max(math.floor(cost.allowed(limit) * 2 ** (law.power * cost.bits) / 2), 0)
+    first = law.whole_root(math.floor(powers * part_of_first))
+    ball = law.whole_root(powers - first**law.power)
     if ball < 1 or (two_rounds and first < 1):
         raise InputError("finding a private range uses up epsilon", "ask for a larger epsilon")
     return ball, first
@@ -148,7 +144,7 @@ def _planned_rate(epsilon: float, delta: Fraction) -> float:
 
 
 def _weighted(
-    task: Task, rate: float, budget: Split | None, *, gaussian: bool
+    task: Task, rate: float, budget: Split | None, law: Law
 ) -> tuple[Weights, Ints, Floats]:
     """Returns weights, caps and the shape of the noise; caps and shape are fitted to each other.
 
@@ -160,7 +156,7 @@ def _weighted(
     width = user_clipping.WHOLE_WIDTH if budget is None else user_clipping.PRIVATE_RADIUS
     for _ in range(_ROUNDS):
         weights = capped(task.counts, task.cells, cap)
-        shape = _balanced(task, weights, gaussian=gaussian)
+        shape = _balanced(task, weights, law)
         loss = rate * weights.largest / shape
         before = cap
         cap = caps.of_vectors(
@@ -169,15 +165,14 @@ def _weighted(
         if np.array_equal(before, cap):
             return weights, cap, shape
     weights = capped(task.counts, task.cells, cap)
-    return weights, cap, _balanced(task, weights, gaussian=gaussian)
+    return weights, cap, _balanced(task, weights, law)
 
 
-def _balanced(task: Task, weights: Weights, *, gaussian: bool) -> Floats:
+def _balanced(task: Task, weights: Weights, law: Law) -> Floats:
     """Returns noise scales with which the norm of weight/scale over a user's cells is at most 1."""
-    numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
+    numbers = ReleasedStatistics(weights, task.request.kinds, law=law)
     problem = numbers.problem(task.importance, np.ones(len(task.cells)))
-    scale = balanced(problem).noise_scale
-    return np.sqrt(scale) if gaussian else scale
+    return law.root(balanced(problem).noise_scale)
 
 
 def _selection_scale(budget: Split | None, epsilon: float, *, two_rounds: bool) -> Floats:
@@ -199,8 +194,7 @@ def _candidates(
     epsilon: float,
     bits: int,
     balls: dict[str, int],
-    *,
-    gaussian: bool,
+    law: Law,
 ) -> Parameters:
     """Returns the candidates of the selections, and how many users should be beyond each ball."""
     two_rounds = len(balls) > 1
@@ -210,14 +204,15 @@ def _candidates(
     if budget is not None:
         candidates |= {"centres": [budget.bins], "radii": [0, RADII], "clipped": [budget.clipped]}
     # The budget's number is for one round of Laplace noise.
-    if budget is not None and (two_rounds or gaussian):
+    is_gaussian = law is GAUSSIAN
+    if budget is not None and (two_rounds or is_gaussian):
         names = {"ball": "clipped", "first_ball": "first_clipped"}
         users = weights.n_users
         for name, radius in balls.items():
             # In noise scales.
             diameter = radius * 2.0 ** (1 - bits)
             wanted = 3 * weights.n_cells / diameter
-            if gaussian:
+            if is_gaussian:
                 wanted = balancing_users(diameter, weights.n_cells, len(weights.user) / users)
             selecting = budget.radius * epsilon
             if two_rounds and name == "ball":

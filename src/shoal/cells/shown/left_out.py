@@ -62,20 +62,18 @@ def budgets_needed(plan: Facts, cells: Ints) -> Floats:
     """
     weights = every_record(plan.counts, cells)
     joint = plan.decision.joint
-    numbers = ReleasedStatistics(weights, plan.statistics, joint=joint, gaussian=plan.gaussian)
+    numbers = ReleasedStatistics(weights, plan.statistics, joint=joint, law=plan.law)
     shape = numbers.shape(least_sum=False)
     cost = numbers.member_losses(shape)
     noise = _allowed(plan, numbers.per_statistic(shape).max(axis=0))
+    # A user's vector in a ball is charged for the diameter.
+    radii = 2 if plan.of_vectors else 1
     # What each cell adds to the loss of its users, which is rho with Gaussian noise.
-    if plan.gaussian:
-        added = cost / (2 * noise[weights.cell] ** 2)
-    else:
-        # A user's vector in a ball is charged for the diameter.
-        radii = 2 if plan.of_vectors else 1
-        added = cost / noise[weights.cell] * radii
+    power = plan.law.power
+    added = cost / noise[weights.cell] ** power * (radii**power / power)
     ratio = _largest_with(plan.user_losses, weights, added) / float(plan.user_losses.max())
     # Rho grows about with the square of epsilon.
-    return np.sqrt(ratio) if plan.gaussian else ratio
+    return plan.law.root(ratio)
 
 
 def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:

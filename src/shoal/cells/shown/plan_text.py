@@ -28,7 +28,7 @@ _TITLES = {
 def summary(plan: Facts) -> str:
     """Returns the number of cells with noise, the loss and the method in one line."""
     cells = counted(len(plan.planned), "cell")
-    delta = f", delta {plan.delta:g}" if plan.gaussian else ""
+    delta = f", delta {plan.delta:g}" if plan.delta else ""
     spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
     return f"{cells}, {spent} per {plan.counts.of_whom} in all, by {plan.method}"
 
@@ -181,7 +181,7 @@ def _certificate(plan: Facts) -> Iterator[str]:
         yield f"{counted(uninformative, 'planned cell')} without information: {why}."
     if plan.gap is not None:
         yield proof(plan, plan.gap)
-    if plan.method == "balanced" and plan.gaussian and plan.decision.reason:
+    if plan.method == "balanced" and plan.delta and plan.decision.reason:
         yield (
             'method="optimal" without the delta may be better if a few users have far more '
             "records than the others: compare its certified errors."
