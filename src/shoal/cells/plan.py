@@ -41,7 +41,15 @@ from shoal.cells.facts.request import FEWEST_USERS, Request
 from shoal.cells.mechanisms.cell_statistics import Mean, Variance
 from shoal.cells.planners.planner import make_plan
 from shoal.cells.shown import arrow_tables
-from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, limited, summary
+from shoal.cells.shown.plan_text import (
+    cell_title,
+    clamped,
+    describe,
+    labels,
+    legend,
+    limited,
+    summary,
+)
 from shoal.cells.shown.plan_warnings import assumption, plan_warnings
 from shoal.cells.shown.published import Manifest, Published
 from shoal.checks import check_confidence
@@ -533,6 +541,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         verdict = f"Reliable: {status.count('reliable'):,} of {counted(len(status), 'cell')}."
         columns = [cell_title(cells), "users", "records", "value", "low", "high"]
         notes = [
+            clamped(self.published.basis.bounds),
             *legend(cells.num_rows, self.published.sentences, table),
             *self._limited(),
             *assumption(self.numbers),

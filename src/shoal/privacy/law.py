@@ -84,6 +84,10 @@ class Law:
     tail_of_difference: Callable[[Floats, float], float]
     normal: bool
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies of a plan, also in another process, have the same law."""
+        return law_of, (self.name,)
+
     def delta(self, delta: Fraction) -> Fraction:
         """Returns what the law uses of a delta: all of it or nothing."""
         return delta if self.takes_delta else Fraction(0)
@@ -156,7 +160,12 @@ GAUSSIAN = Law(
     tail_of_difference=gaussian.tail_of_difference,
     normal=True,
 )
-LAWS: dict[NameOfLaw, Law] = {law.name: law for law in (LAPLACE, GAUSSIAN)}
+_LAWS: dict[NameOfLaw, Law] = {law.name: law for law in (LAPLACE, GAUSSIAN)}
+
+
+def law_of(name: NameOfLaw) -> Law:
+    """Returns the law with a name."""
+    return _LAWS[name]
 
 
 def too_large() -> InputError:

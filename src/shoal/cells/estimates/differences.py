@@ -46,9 +46,12 @@ class Difference:
         """The sentence."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
         value, low, high = texts_of(ends)
+        cells = "both cells are reliable"
+        if self.status != "reliable":
+            cells = f"not both cells are reliable: {self.status}"
         return (
             f"{self.cell} minus {self.other}: {value}, {100 * self.confidence:g}% interval "
-            f"{low} to {high} ({self.status})"
+            f"{low} to {high}; {cells}"
         )
 
 

@@ -67,7 +67,7 @@ SEEN = 3.39
 # warning, and with more than the second number none of ten cells or more is reliable. Of fewer
 # cells the noise is so small that nearly all bounds are wide in this sense.
 WARNED = 10.0
-_REFUSED = 40.0
+REFUSED = 40.0
 # The deviations of the grid of `spread` are the width times 2^(-k/1.5), with k from 2 to 24.
 _STEPS = 24
 _STEP = 1.5
@@ -92,6 +92,7 @@ class FarUsers(NamedTuple):
         allowed: As many at the bounds are allowed for by intervals.
         seen: More than so many are noticed: noise alone counts as many in 5% of releases.
         distance: A user farther than this is far, in the value's unit.
+        middle: About where the others are, in the value's unit.
         reach: How far the bounds reach from the others, in the value's unit.
         harm: The noise scales by which `seen` users at the bounds would move the average cell.
     """
@@ -100,6 +101,7 @@ class FarUsers(NamedTuple):
     allowed: float
     seen: float
     distance: float
+    middle: float
     reach: float
     harm: float
 
@@ -123,6 +125,7 @@ def far_users(numbers: Estimates) -> FarUsers | None:
         allowed=UNSEEN + counted,
         seen=seen,
         distance=(FAR + 1) * radius,
+        middle=float(np.median(centres(numbers))),
         reach=reach,
         harm=harm,
     )
@@ -275,7 +278,7 @@ def _are_far(numbers: Estimates) -> bool:
 def _has_wide_bounds(numbers: Estimates) -> bool:
     """Returns whether too many users at the bounds would not be seen, in ten cells or more."""
     found = far_users(numbers)
-    return found is not None and len(numbers.basis.planned) >= SPREAD and found.harm > _REFUSED
+    return found is not None and len(numbers.basis.planned) >= SPREAD and found.harm > REFUSED
 
 
 def dominated(plan: Facts | Basis) -> Bools:

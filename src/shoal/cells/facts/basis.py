@@ -17,7 +17,7 @@ from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
 from shoal.cells.mechanisms.weights import FINE, Weights
 from shoal.data.value_lattice import Lattice
 from shoal.documents.model import Model, Numbers
-from shoal.privacy.law import LAWS, Law, NameOfLaw
+from shoal.privacy.law import Law, NameOfLaw, law_of
 from shoal.release.envelope import FEWEST_ALIKE, Keys, Text
 
 
@@ -85,7 +85,7 @@ class Basis(Asked, Model):
     @property
     def law(self) -> Law:
         """The law of the noise."""
-        return LAWS[self.noise]
+        return law_of(self.noise)
 
     @property
     def top(self) -> int:

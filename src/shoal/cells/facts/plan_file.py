@@ -19,7 +19,7 @@ from shoal.cells.mechanisms.methods import method_of
 from shoal.data.counts import Counts
 from shoal.documents.model import Integers, Model, Numbers, is_none
 from shoal.errors import InputError
-from shoal.privacy.law import LAWS, NameOfLaw
+from shoal.privacy.law import NameOfLaw, law_of
 from shoal.release import envelope
 from shoal.release import plan as plans
 from shoal.release.envelope import Text
@@ -90,7 +90,7 @@ class DecisionPart(Model):
         return Decision(
             duals=None if self.duals is None else self.duals.dense(users),
             method=method_of(self.method, self.settings),
-            law=LAWS[self.noise],
+            law=law_of(self.noise),
             **{name: getattr(self, name) for name in _DECIDED},
         )
 

@@ -6,14 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.cells.estimates.intervals import UNSEEN, judges_reliability, seen_users
-from shoal.cells.estimates.typical_error import SD, forecast
+from shoal.cells.estimates.intervals import REFUSED, UNSEEN, judges_reliability, seen_users
+from shoal.cells.estimates.typical_error import SD, forecast, typical_harm
 from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.mechanisms.user_vectors import excess_of
 from shoal.cells.shown.arrow_tables import plan_table
 from shoal.cells.shown.left_out import counted_out
 from shoal.data import keys
+from shoal.data.value_lattice import Bounds
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import show
@@ -145,12 +146,25 @@ def _clipped(plan: Facts) -> Iterator[str]:
     if not any(excess):
         yield f"With outliers or long tails errors are larger; {certified}"
         return
+    harm = typical_harm(plan) if judges_reliability(plan) else 0.0
+    if harm:
+        # The radius grows with the deviation, so that the harm falls with it.
+        least = plan.width * SD * harm / REFUSED
+        yield (
+            f"If values have a standard deviation below {least:.2g}, these bounds are too wide for "
+            "any cell to be reliable."
+        )
     yield (
         f"Intervals allow for {UNSEEN} users as far as the bounds reach. More than "
         f"{seen_users(excess):,.0f} of {users:,} users far from the others make no cell reliable. "
         "Between, intervals may miss: bounds that are no wider than needed help most, and "
         f"{certified}"
     )
+
+
+def clamped(bounds: Bounds) -> str:
+    """Says what happens to values beyond the bounds."""
+    return f"Values below {bounds.lo:g} or above {bounds.hi:g} count as these."
 
 
 def limited(user: str, records_per_user: int | None) -> Iterator[str]:

@@ -53,13 +53,16 @@ def plan_warnings(plan: Facts) -> list[str]:
 def release_warnings(plan: Facts, numbers: Estimates) -> list[str]:
     """Returns the plan's warnings, with what its ball says of far users in place of a forecast.
 
-    Warnings of frequent users and of far users matter only if a cell is reliable.
+    Warnings of frequent users matter only if a cell is reliable, and those of far users also if it
+    is for them that none is.
     """
-    alone = [*single_user_warnings(plan)]
-    if "reliable" not in statuses(numbers) or not plan.of_vectors:
-        return alone
-    found = [*alone, *few_cell_warnings(plan), *frequent_user_warnings(plan)]
-    return [*found, *_round_warnings(plan), *_far_user_warnings(numbers)]
+    found = [*single_user_warnings(plan)]
+    status = statuses(numbers)
+    if plan.of_vectors and "reliable" in status:
+        found += [*few_cell_warnings(plan), *frequent_user_warnings(plan), *_round_warnings(plan)]
+    if plan.of_vectors and not {"reliable", "wide bounds"}.isdisjoint(status):
+        found += _far_user_warnings(numbers)
+    return found
 
 
 def _round_warnings(plan: Facts) -> Iterator[str]:
@@ -77,11 +80,16 @@ def _far_user_warnings(numbers: Estimates) -> Iterator[str]:
     """Warns of bounds so wide that users there could move cells without being seen."""
     found = far_users(numbers)
     if found is not None and found.harm > WARNED:
+        bounds = numbers.basis.bounds
         enough = found.reach * WARNED / found.harm
+        low = max(bounds.lo, found.middle - enough)
+        high = min(bounds.hi, found.middle + enough)
         yield (
-            f"bounds reach {_rough(found.reach)} from the others. {found.seen:,.0f} users there "
-            f"would not be seen, and could move an average cell by {found.harm:.0f} times its "
-            f"noise: bounds within {_rough(enough)} of the others would show them"
+            f"bounds reach {_rough(found.reach)} from most users, who are around "
+            f"{_rough(found.middle)}. {found.seen:,.0f} users there would not be seen, and could "
+            f"move an average cell by {found.harm:.0f} times its noise. With bounds of about "
+            f"{_rough(low)} to {_rough(high)} they would be seen, in another release at its own "
+            "charge"
         )
 
 
@@ -158,6 +166,7 @@ def frequent_user_warnings(plan: Facts) -> Iterator[str]:
         yield (
             f"the {few:,} most frequent of {len(falling):,} users have {share:.0%} of the records: "
             "if they differ from the others by half of the bounds, errors may be several times "
-            "larger than stated, and 95% intervals may cover in only 27% of releases; errors "
-            'with objective="worst_case" (--objective worst_case) hold for any users'
+            "larger than stated, and with the worst such users that were tried 95% intervals "
+            "covered in only 27% of releases; if they are like the others, all holds; errors with "
+            'objective="worst_case" (--objective worst_case) hold for any users'
         )
