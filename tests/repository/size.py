@@ -19,14 +19,14 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_313),
+    "cells": (("cells",), 68_537),
     "theory": (("theory",), 13_995),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 18_556),
     "dossiers": (("dossiers",), 5_090),
-    "data": (("data",), 23_545),
-    "privacy": (("privacy",), 12_094),
+    "data": (("data",), 23_589),
+    "privacy": (("privacy",), 12_131),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         11_128,
@@ -51,12 +51,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.39, 0.3
+MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_123),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_336),
+    "tests": (("tests", "conftest.py"), ".py", 27_132),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_354),
 }
 
 

@@ -191,16 +191,21 @@ def position(cells: pa.Table, given: object) -> int:
     """
     parts: Sequence[object] = given if isinstance(given, (list, tuple)) else [given]
     if cells.num_columns > 1 and isinstance(given, str):
-        [parts] = csv.reader([given], skipinitialspace=True)
-    names = labels(cells)
-    wanted = _SEPARATOR.join(map(_text, parts))
-    if wanted not in names:
+        # A key with a comma has quotation marks around it, as in a line of a CSV file.
+        try:
+            parts = next(csv.reader([given], skipinitialspace=True), [])
+        except csv.Error:
+            parts = []
+    columns = [[*map(_text, column.to_pylist())] for column in cells.columns]
+    rows = [*zip(*columns, strict=True)]
+    wanted = tuple(map(_text, parts))
+    if wanted not in rows:
         example = ", ".join(_text(column[0].as_py()) for column in cells.columns)
         raise InputError(
             f"no cell is {shown(given)}",
             f"give the keys of a cell of the table, for example {example!r}",
         )
-    return names.index(wanted)
+    return rows.index(wanted)
 
 
 def to_document(cells: pa.Table) -> Document:

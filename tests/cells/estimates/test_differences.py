@@ -12,6 +12,7 @@ from scipy import integrate, stats
 import shoal
 from shoal.cells import plan as cells
 from shoal.cells.estimates import differences, intervals
+from shoal.data import keys
 from shoal.errors import InputError
 from shoal.privacy.law import GAUSSIAN, LAPLACE
 from tests.support.draws import drawn, sums_of
@@ -110,8 +111,12 @@ def test_cells_are_named_as_in_the_table() -> None:
     values = {(row["at"], row["half"]): row["value"] for row in release.table(all=True).to_pylist()}
     assert found.value == values[4, 0] - values[0, 1]
     assert found.low < -3 < found.high < 3
-    with pytest.raises(InputError, match="no cell is '9, 9'"):
-        release.difference("9, 9", "0, 1")
+    for wrong in ("9, 9", "0 · 1", "0\n, 1"):
+        with pytest.raises(InputError, match="no cell is"):
+            release.difference(wrong, "0, 1")
+    # Keys are compared one by one, not as one text.
+    alike = pa.table({"a": ["x", "x · y"], "b": ["y · z", "z"]})
+    assert [keys.position(alike, each) for each in (("x", "y · z"), "x · y, z")] == [0, 1]
     with pytest.raises(InputError, match="the same"):
         release.difference("0, 0", (0, 0))
     with pytest.raises(InputError, match="left out"):

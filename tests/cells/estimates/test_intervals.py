@@ -138,7 +138,7 @@ def test_intervals_by_hand(apart: bool) -> None:
     if apart:
         many = shoal.Counts.from_counts(np.arange(900), np.arange(900) % 20, 1 + np.arange(900) % 7)
     plan = shoal.plan(many, bounds=BOUNDS, epsilon=1, method="user_clipped")
-    place = np.random.default_rng(4).normal(0.5, 0.2, 900)[plan.counts.user]
+    place = np.random.default_rng(4).normal(0.5, 0.02, 900)[plan.counts.user]
     numbers = drawn(plan, sums_of(plan, np.clip(place, 0, 1)), 3)
     assert numbers.chosen is not None
     centre, scale = float(intervals.centres(numbers)[0]), numbers.noise_scale
@@ -328,15 +328,19 @@ def test_users_whom_no_count_sees_are_allowed_for_and_said(cells: int) -> None:
         parts, bits = excess_of(plan.parameters)
         assert known.seen == pytest.approx(3.39 * 2**bits / parts)
         rooms[most] = intervals._unseen(numbers)
-        assert known.harm == pytest.approx(max(rooms[most]) / known.allowed * known.seen)
+        # Nobody can be far if the bounds are within five radii.
+        assert known.possible == (known.reach > 5 * numbers.radius)
+        harm = max(rooms[most]) / known.allowed * known.seen
+        assert known.harm == pytest.approx(harm if known.possible else 0)
         centre = float(intervals.centres(numbers)[0])
         assert rooms[most][1] / rooms[most][0] == pytest.approx((most - centre) / centre)
         warned = [each for each in release_warnings(plan, numbers) if "not be seen" in each]
         own = {*intervals.statuses(numbers)}
         assert (own == {"wide bounds"}) == (known.harm > 40 and cells >= 10)
         if "reliable" in own:
-            [said] = assumption(numbers)
-            assert f"with more than {known.seen:,.0f} no cell would be reliable" in said
+            said = " ".join(assumption(numbers))
+            counts_them = f"With more than {known.seen:,.0f} no cell would be reliable" in said
+            assert counts_them == known.possible
             assert bool(warned) == (known.harm > 10)
         if most == 4000:
             assert known.harm > 40

@@ -88,15 +88,19 @@ class FarUsers(NamedTuple):
     """What a release knows of users far from the others.
 
     Attributes:
+        possible: Whether anybody can be far within the bounds.
         number: About how many there are, with noise.
         allowed: As many at the bounds are allowed for by intervals.
         seen: More than so many are noticed: noise alone counts as many in 5% of releases.
-        distance: A user farther than this is far, in the value's unit.
+        distance: How far a user of the largest weight is in all of its cells to be far, in the
+            value's unit; others are farther.
         middle: About where the others are, in the value's unit.
         reach: How far the bounds reach from the others, in the value's unit.
-        harm: The noise scales by which `seen` users at the bounds would move the average cell.
+        harm: The noise scales by which `seen` users at the bounds would move the average cell; 0
+            if bounds are so close that nobody can be far.
     """
 
+    possible: bool
     number: float
     allowed: float
     seen: float
@@ -115,19 +119,24 @@ def far_users(numbers: Estimates) -> FarUsers | None:
     parts, _ = basis.excess
     number = numbers.excess[2] / parts
     seen = seen_users(basis.excess)
+    distance = (FAR + 1) * radius
+    centre = centres(numbers)
+    farthest = max(float(centre.max()) - basis.bounds.lo, basis.bounds.hi - float(centre.min()))
+    possible = farthest > distance
     counted = 0.0
-    if len(basis.planned) >= SPREAD:
+    if possible and len(basis.planned) >= SPREAD:
         counted = max(number - seen / SEEN, 0.0)
     reach = max(_reaches(numbers))
     harm = seen * _scales_of_a_radius(basis) * reach / radius
     return FarUsers(
+        possible=possible,
         number=number,
         allowed=UNSEEN + counted,
         seen=seen,
-        distance=(FAR + 1) * radius,
-        middle=float(np.median(centres(numbers))),
+        distance=distance,
+        middle=float(np.median(centre)),
         reach=reach,
-        harm=harm,
+        harm=harm if possible else 0.0,
     )
 
 
@@ -272,7 +281,7 @@ def hides_far_users(numbers: Estimates) -> bool:
 def _are_far(numbers: Estimates) -> bool:
     """Returns whether more users are far than noise explains."""
     found = far_users(numbers)
-    return found is not None and found.number > found.seen
+    return found is not None and found.possible and found.number > found.seen
 
 
 def _has_wide_bounds(numbers: Estimates) -> bool:

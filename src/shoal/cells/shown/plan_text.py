@@ -155,7 +155,8 @@ def _clipped(plan: Facts) -> Iterator[str]:
             "any cell to be reliable."
         )
     yield (
-        f"Intervals allow for {UNSEEN} users as far as the bounds reach. More than "
+        f"Intervals allow for {UNSEEN} users as far as the bounds reach, if they are not in the "
+        "same few cells. More than "
         f"{seen_users(excess):,.0f} of {users:,} users far from the others make no cell reliable. "
         "Between, intervals may miss: bounds that are no wider than needed help most, and "
         f"{certified}"

@@ -100,10 +100,15 @@ def assumption(numbers: Estimates) -> Iterator[str]:
         return
     yield (
         f"Intervals allow for {found.allowed:,.0f} users as far as the bounds reach "
-        f"({_rough(found.reach)} from the others), or {10 * found.allowed:,.0f} a tenth as far. "
-        f"About {max(found.number, 0.0):,.0f} ± {found.seen:,.0f} users are farther than "
-        f"{_rough(found.distance)}; with more than {found.seen:,.0f} no cell would be reliable."
+        f"({_rough(found.reach)} from the others), or {10 * found.allowed:,.0f} a tenth as far, if "
+        "they are not all in the same few cells."
     )
+    if found.possible:
+        yield (
+            f"About {max(found.number, 0.0):,.0f} ± {found.seen:,.0f} users are far: by more than "
+            f"{_rough(found.distance)} in all of their cells, or more if they are in few. With "
+            f"more than {found.seen:,.0f} no cell would be reliable."
+        )
 
 
 def _rough(number: float) -> str:
