@@ -75,7 +75,7 @@ def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:
     records = shoal.Records(table, user="who", value="p", bounds=(1000, 1050), counts="public")
     release = shoal.plan(records, epsilon=20).release(records, noise=shoal.Simulated(1))
     [row] = release.table().to_pylist()
-    shown = [float(each) for each in str(release).split("\n")[-1].split()[-3:]]
+    shown = [float(each) for each in str(release).split("\n")[-2].split()[-3:]]
     assert shown == pytest.approx([row[each] for each in ("value", "low", "high")], abs=0.02)
     assert row["high"] - row["low"] < 1
 

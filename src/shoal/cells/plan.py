@@ -265,7 +265,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
             >>> counts = shoal.Counts.from_counts(users, sorted(cells), [4] * 2400)
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=1, range="loose")
             >>> plan.forecast()
-            {0.3: 11, 0.1: 11, 0.03: 9}
+            {0.3: 12, 0.1: 12, 0.03: 9}
         """
         return forecast(self)
 
