@@ -58,8 +58,7 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         first = basis.statistics.index(Mean()) * cells
         means = (rows >= first) & (rows < first + cells)
         value[means] = posterior(numbers, rows[means] - first)
-    intervals_of = intervals.intervals if numbers.of_vectors else Estimates.intervals
-    low, high = intervals_of(numbers, confidence)
+    low, high = ends_of(numbers, confidence)
     low = low[rows]
     high = high[rows]
     if numbers.of_vectors:
@@ -77,6 +76,13 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         high = np.where(far, hi, high)
     # Intervals are widened so that each holds its value.
     return Values(value, np.minimum(low, value), np.maximum(high, value))
+
+
+def ends_of(numbers: Estimates, confidence: float) -> tuple[Floats, Floats]:
+    """Returns intervals around the numbers, of clipped users or certified."""
+    if numbers.of_vectors:
+        return intervals.intervals(numbers, confidence)
+    return numbers.intervals(confidence)
 
 
 def applies(numbers: Estimates) -> bool:

@@ -14,7 +14,7 @@ from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.draw import add_noise, exact_numbers
 from shoal.cells.estimates.intervals import dominated, far_users, judges_reliability, statuses
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.estimates.posterior import applies, values_of
+from shoal.cells.estimates.posterior import applies, ends_of, values_of
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.remembered import remembered
 from shoal.data.aggregate import Aggregate
@@ -87,8 +87,8 @@ def typical_half_widths(plan: Facts) -> Floats:
     halves = []
     scales = []
     for each in _simulations(plan, SD, CELLS, _TIMES):
-        values = values_of(each.numbers, CONFIDENCE, some)
-        halves.append((values.high - values.low) / 2 / deviation)
+        low, high = ends_of(each.numbers, CONFIDENCE)
+        halves.append((high - low)[some] / 2 / deviation)
         scales.append(each.numbers.noise_scale / deviation)
     half_width = np.exp(trim_mean(np.log(halves), _LEFT_OUT, axis=0))
     return _steady(half_width, np.median(scales, axis=0), some)
