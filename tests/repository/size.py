@@ -19,7 +19,7 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_565),
+    "cells": (("cells",), 68_556),
     "theory": (("theory",), 13_995),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),

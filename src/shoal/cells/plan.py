@@ -656,7 +656,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         """The mean of one cell minus that of another, with an interval: free.
 
         The interval allows for the noise of both numbers and for what clipping may hide in either.
-        It is shorter than the two intervals of the table suggest
+        It is shorter than the one from `low` of one cell to `high` of the other
         (docs/theory/cells.md#differences). Of many differences some are missed by chance.
 
         Args:

@@ -170,7 +170,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     assert len(found) == bool(told)
     for sentence in found:
         assert sentence.startswith(f"the {told}")
-        assert "in only 27% of releases" in sentence
+        assert "in only 35% of releases" in sentence
         assert sentence in str(plan).replace("\n  ", " ")
         asked = {"objective": "worst_case", "uninformative": "keep"}
         certified = shoal.plan(plan.counts, bounds=(0, 120), epsilon=1, **asked)

@@ -38,10 +38,12 @@ _HIDDEN = 3.0
 # ten, users whom no count sees have more room than it would need.
 _HIDDEN_OF_SOME = 6.5
 _MANY = 25
-# The bias that a cell far from its centre may have instead, as a multiple of the same.
+# The bias that a cell far from its centre may have, as a multiple of the same. The room for both is
+# the root of the sum of their squares, as they are of the same users.
 _FARTHER = 10.0
 # The users as far from the others as the bounds reach that intervals allow for, beside those who
-# are counted beyond one noise scale. In fewer than ten cells so many would leave nothing to say.
+# are counted beyond one noise scale. In fewer than ten cells the counted ones are not allowed for:
+# they would make intervals so long that they say nothing.
 UNSEEN = 2
 # The factor for the bias of a cell where users are mostly in one cell each.
 _APART = 3.0
@@ -78,7 +80,7 @@ _ROBUST = 1.5
 
 
 class Ends(NamedTuple):
-    """What is below and above each number; the ends of its interval are in the value's unit."""
+    """A lower and an upper number for each cell; ends of intervals are in the value's unit."""
 
     low: Floats
     high: Floats
@@ -92,8 +94,8 @@ class FarUsers(NamedTuple):
         number: About how many there are, with noise.
         allowed: As many at the bounds are allowed for by intervals.
         seen: More than so many are noticed: noise alone counts as many in 5% of releases.
-        distance: How far a user of the largest weight is in all of its cells to be far, in the
-            value's unit; others are farther.
+        distance: A user of the largest weight is far if it is farther than this in all of its
+            cells, in the value's unit; a user of less weight has to be farther.
         middle: About where the others are, in the value's unit.
         reach: How far the bounds reach from the others, in the value's unit.
         harm: The noise scales by which `seen` users at the bounds would move the average cell; 0

@@ -62,6 +62,7 @@ class Simulation(NamedTuple):
     bias: Floats
 
 
+@remembered
 def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     """Returns the mean absolute error of each planned cell, divided by the values' deviation.
 
@@ -71,7 +72,23 @@ def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with the factor c that gives the mean of the
     simulated errors.
     """
-    return _errors(plan, sd)
+    simulated = list(_simulations(plan, sd, CELLS))
+    # Values are computed for all cells, or for some where there are very many.
+    some = some_cells(len(plan.planned))
+    # Every simulated population has this deviation.
+    deviation = plan.width * sd
+    errors = []
+    scales = []
+    for each in simulated:
+        values = values_of(each.numbers, CONFIDENCE, some)
+        errors.append(np.abs(values.value - each.truth[some]) / deviation)
+        scales.append(each.numbers.noise_scale / deviation)
+    error = _expected(simulated, np.median(scales, axis=0), deviation)
+    # The formula is scaled to the mean error of the simulated releases.
+    error *= float(np.mean(errors)) / float(error[some].mean())
+    if plan.certified:
+        error = np.minimum(error, plan.worst_case_error / deviation)
+    return error
 
 
 @remembered
@@ -135,28 +152,6 @@ def expected_reliable(plan: Facts, between: float = CELLS) -> int:
 def forecast(plan: Facts) -> dict[float, int]:
     """Returns how many cells are likely to be reliable for each part of the variance between."""
     return {between: expected_reliable(plan, between) for between in (CELLS, *ALIKE)}
-
-
-@remembered
-def _errors(plan: Facts, sd: float) -> Floats:
-    """Returns the errors of `typical_errors`."""
-    simulated = list(_simulations(plan, sd, CELLS))
-    # Values are computed for all cells, or for some where there are very many.
-    some = some_cells(len(plan.planned))
-    # Every simulated population has this deviation.
-    deviation = plan.width * sd
-    errors = []
-    scales = []
-    for each in simulated:
-        values = values_of(each.numbers, CONFIDENCE, some)
-        errors.append(np.abs(values.value - each.truth[some]) / deviation)
-        scales.append(each.numbers.noise_scale / deviation)
-    error = _expected(simulated, np.median(scales, axis=0), deviation)
-    # The formula is scaled to the mean error of the simulated releases.
-    error *= float(np.mean(errors)) / float(error[some].mean())
-    if plan.certified:
-        error = np.minimum(error, plan.worst_case_error / deviation)
-    return error
 
 
 def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> Floats:

@@ -16,6 +16,7 @@ from shoal.cells.mechanisms.cell_statistics import Mean, Statistic, Variance
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
 from shoal.cells.mechanisms.weights import Parameters, Weights
+from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
 from shoal.privacy.accounting import Losses, NoisyVector, Selections, Step, account
 from shoal.privacy.law import LAPLACE, Law, too_large
@@ -245,7 +246,9 @@ class Cost:
     def allowed(self, epsilon: Fraction) -> Fraction:
         """Returns the loss of noise that epsilon allows beside selections: rho if Gaussian."""
         left = epsilon - self.selecting
-        if left <= 0 or self.released.law is LAPLACE:
+        if left <= 0:
+            raise InputError("finding a private range uses up epsilon", "ask for a larger epsilon")
+        if self.released.law is LAPLACE:
             return left
         # Rounded downwards.
         rounded = float(left)

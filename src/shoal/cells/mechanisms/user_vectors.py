@@ -105,7 +105,7 @@ def excess_unit(ball: int, users: int, members: int, law: Law) -> float:
     the sum of their squares, and the sum is larger by the root of the number of cells: that of the
     average user is taken.
     """
-    return ball * float(law.spread(members / users))
+    return ball * law.spread(members / users)
 
 
 def radius_of(step: int, top: int) -> int:

@@ -115,7 +115,7 @@ def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
     part_of_first = _FIRST_ROUND[law] if two_rounds else Fraction(0)
     # A ball of radius T has the loss 2 T/2^bits, or rho = (2 T)^2/(2 4^bits): these powers of both
     # radii are shared.
-    powers = max(math.floor(cost.allowed(limit) * 2 ** (law.power * cost.bits) / 2), 0)
+    powers = math.floor(cost.allowed(limit) * 2 ** (law.power * cost.bits) / 2)
     first = law.whole_root(math.floor(powers * part_of_first))
     ball = law.whole_root(powers - first**law.power)
     if ball < 1 or (two_rounds and first < 1):

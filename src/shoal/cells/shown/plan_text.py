@@ -165,7 +165,9 @@ def _clipped(plan: Facts) -> Iterator[str]:
 
 def clamped(bounds: Bounds) -> str:
     """Says what happens to values beyond the bounds."""
-    return f"Values below {bounds.lo:g} or above {bounds.hi:g} count as these."
+    low = f"{bounds.lo:g}"
+    high = f"{bounds.hi:g}"
+    return f"Values below {low} count as {low}, and values above {high} as {high}."
 
 
 def limited(user: str, records_per_user: int | None) -> Iterator[str]:

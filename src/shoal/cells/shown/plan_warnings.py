@@ -172,6 +172,6 @@ def frequent_user_warnings(plan: Facts) -> Iterator[str]:
             f"the {few:,} most frequent of {len(falling):,} users have {share:.0%} of the records: "
             "if they differ from the others by half of the bounds, errors may be several times "
             "larger than stated, and with the worst such users that were tried 95% intervals "
-            "covered in only 27% of releases; if they are like the others, all holds; errors with "
+            "covered in only 35% of releases; if they are like the others, all holds; errors with "
             'objective="worst_case" (--objective worst_case) hold for any users'
         )
