@@ -214,7 +214,7 @@ def test_selected_ranges_are_ranges(method: Method, at: int) -> None:
     if not case.weights.sums:
         assert (chosen.high <= TOP).all()
         assert (chosen.width * case.method.range.largest_zoom(case.parameters, TOP) >= TOP).all()
-        low, high = ends(case.weights, chosen)
+        low, high = ends(case.weights, case.weights.cell, chosen)
         contribution = case.weights.weight * (high - low)
         if case.weights.groups is None:
             assert (contribution <= case.weights.reach * chosen.width[case.weights.cell]).all()

@@ -19,7 +19,7 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_556),
+    "cells": (("cells",), 68_585),
     "theory": (("theory",), 13_995),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
@@ -34,7 +34,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "publishing.py", "__main__.py"), 13_973),
     "pictures": (("pictures",), 5_328),
     "one call and report": (("one_call.py", "report_page.py"), 3_141),
-    "verification": (("verification",), 26_246),
+    "verification": (("verification",), 26_563),
     "other modules": (
         (
             "__init__.py",
@@ -55,7 +55,7 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 51_003
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_132),
+    "tests": (("tests", "conftest.py"), ".py", 27_213),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_354),
 }
 

@@ -19,7 +19,7 @@ def test_a_method_accepts_its_own_parameters_and_no_others(name: str) -> None:
     """Another length, a number below the least, one far above what counts allow, another name."""
     method = method_of(name)
     own = method.parameters(COUNTS, CELLS, np.ones(len(CELLS)), BITS)
-    assert own.keys() == {*method.own, *method.range.names}
+    assert own.keys() == {*method.limits, *method.range.limits}
     assert method.check(own, COUNTS, CELLS, BITS)
     assert not method.check({**own, "another": np.ones(1, dtype=np.int64)}, COUNTS, CELLS, BITS)
     for parameter, values in own.items():

@@ -35,7 +35,7 @@ def frontier(
     if methods is None:
         choices, too_slow = _certifying(base)
     else:
-        choices = [checked_choice(one, METHODS) for one in checks.items(methods, "methods")]
+        choices = [checked_choice(one, tuple(METHODS)) for one in checks.items(methods, "methods")]
     if epsilons is None:
         # The plan's loss, and from an eighth of it to eight times it.
         loss = base.request.epsilon or Fraction(show(base.exact_epsilon, 3))

@@ -29,6 +29,20 @@ MEAN_AND_VARIANCE = (Mean(), Variance())
 
 
 @dataclass(frozen=True, eq=False)
+class Term:
+    """Numbers of each cell that are drawn together: of one statistic, or both moments.
+
+    `reach` is the most that each member moves them, as a part of the range; `scale` is the noise of
+    each cell. Where each of two numbers is rounded to its own lattice, a member moves them by
+    `rounding` more steps.
+    """
+
+    reach: Floats
+    scale: Floats
+    rounding: int = 0
+
+
+@dataclass(frozen=True, eq=False)
 class ReleasedStatistics:
     """The statistics of every cell; `joint` if mean and variance come from two noisy moments."""
 
@@ -75,33 +89,29 @@ class ReleasedStatistics:
         """The largest bias of each number from bounding users, as a part of its range."""
         return np.concatenate([each.bias(self.weights) for each in self.statistics])
 
+    def terms(self, scale: Floats) -> list[Term]:
+        """Returns what is drawn together in each cell, at noise scales as parts of the range."""
+        rows = self.per_statistic(scale)
+        terms = [Term(self.sensitivity[at], rows[at]) for at in self.alone]
+        if self.joint:
+            terms.append(Term(self.weights.part, 1 / self._pair_rate(rows), self.law.rounding))
+        return terms
+
     def member_losses(self, scale: Floats) -> Floats:
         """Returns members' losses, squared if Gaussian, at noise scales as parts of the range."""
-        rows = self.per_statistic(scale)
         cell = self.weights.cell
         lost = np.zeros(len(cell))
-        for at in self.alone:
-            lost += (self.sensitivity[at] / rows[at][cell]) ** self.power
-        if self.joint:
-            lost += (self.weights.part * self._pair_rate(rows)[cell]) ** self.power
+        for term in self.terms(scale):
+            lost += (term.reach / term.scale[cell]) ** self.power
         return lost
 
     def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
-        """Returns the most lattice steps by which each member moves terms, in an array for each.
-
-        A term is a statistic that is released alone, or mean and variance together.
-        """
-        rows = self.per_statistic(scale)
+        """Returns the most lattice steps by which each member moves terms, in an array for each."""
         cell = self.weights.cell
         steps_of_terms = []
-        for at in self.alone:
-            alone = sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits)
-            steps_of_terms.append(alone)
-        if self.joint:
-            rate = self._pair_rate(rows)[cell]
-            steps = sensitivity.whole_steps(self.weights.part, 1 / rate, bits)
-            # Each of the two numbers is rounded to its own lattice.
-            steps_of_terms.append(np.where(steps > 0, steps + self.law.rounding, 0))
+        for term in self.terms(scale):
+            steps = sensitivity.whole_steps(term.reach, term.scale[cell], bits)
+            steps_of_terms.append(np.where(steps > 0, steps + term.rounding, 0))
         return steps_of_terms
 
     def problem(self, weight: Floats, scale: Floats) -> Problem:

@@ -201,5 +201,5 @@ def _half_ranges(weights: Weights, chosen: Interval | None, top: int) -> Any:
         return np.full(len(weights.cell), 0.5)
     if weights.window is not None:
         return (chosen.width / (2 * top))[weights.cell]
-    low, high = ends(weights, chosen)
+    low, high = ends(weights, weights.cell, chosen)
     return np.minimum((high - low) / (2 * top), 0.5)

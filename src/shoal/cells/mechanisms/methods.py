@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,27 +12,25 @@ from shoal import checks
 from shoal.arrays import Floats, Ints, by_cell
 from shoal.cells.mechanisms import caps, weights
 from shoal.cells.mechanisms.ranges import (
-    MOST_BINS,
-    USER,
     LevyInterval,
     OneInterval,
     QuantilePair,
     Range,
     SumThreshold,
 )
-from shoal.cells.mechanisms.user_vectors import (
-    LARGEST_BALL,
-    MOST_PARTS,
-    MOST_USERS,
-    CentreAndRadius,
-    TwoRounds,
+from shoal.cells.mechanisms.user_vectors import CentreAndRadius, TwoRounds
+from shoal.cells.mechanisms.weights import (
+    FINE,
+    PART,
+    Limit,
+    Parameters,
+    Weights,
+    largest_counts,
+    members,
 )
-from shoal.cells.mechanisms.weights import FINE, PART, Parameters, Weights, largest_counts, members
 from shoal.data.counts import Counts
 from shoal.errors import InputError
-from shoal.privacy.noise import MOST_BITS
 from shoal.theory import limits
-from shoal.theory.user_clipping import RADII
 
 Setting = str | int | float
 # With `shared` every record counts, and noise is shared among cells. With `by cell` each cell has
@@ -41,6 +40,9 @@ Planner = Literal["shared", "by cell", "clip user", "user clipped", "optimal"]
 _MOST_RECORDS = 2**36
 # With more pairs of a user and a cell, some methods take minutes.
 MOST_PAIRS = 10_000
+# The limits of parameters that several methods have.
+_CAP = Limit("cells", 1, "records")
+_CAPPED = {"cap": _CAP}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
@@ -57,9 +59,9 @@ class Method:
 
     Attributes:
         planner: Which planner chooses its noise.
-        rule: Returns weights from counts, planned cells and the parameters in `own`, by name.
+        rule: Returns weights from counts, planned cells and the parameters in `limits`, by name.
         bound: Returns these parameters from counts, cells and the loss of each cell.
-        own: The names of the parameters of `rule`.
+        limits: The limits of the parameters of `rule`, by name.
         range: Where values are clipped.
         mechanism: The name of the bounding within the range in the literature.
     """
@@ -68,7 +70,7 @@ class Method:
     planner: Planner
     rule: Callable[..., Weights] = weights.every_record
     bound: Callable[[Counts, Ints, Floats], Parameters] = lambda counts, cells, epsilon: {}
-    own: tuple[str, ...] = ()
+    limits: Mapping[str, Limit] = field(default_factory=dict)
     range: Range = field(default_factory=Range)
     mechanism: str = ""
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -115,66 +117,44 @@ class Method:
 
     def weigh(self, counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
         """Returns the weights that follow from counts, planned cells and parameters."""
-        return self.rule(counts, cells, **{name: parameters[name] for name in self.own})
+        return self.rule(counts, cells, **{name: parameters[name] for name in self.limits})
 
     def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:
         """Returns public whole numbers that follow from the counts and the loss of each cell."""
         of_rule = self.bound(counts, cells, epsilon)
-        if not self.range.names:
+        if not self.range.limits:
             return of_rule
         weighed = self.weigh(counts, cells, of_rule)
         return of_rule | self.range.parameters(weighed, of_rule, epsilon, 1 << (bits + FINE))
 
     def check(self, parameters: Parameters, counts: Counts, cells: Ints, bits: int) -> bool:
         """Returns whether parameters have the names, shapes and limits of exact accounting."""
-        if parameters.keys() != {*self.own, *self.range.names}:
+        limits = {**self.limits, **self.range.limits}
+        if parameters.keys() != limits.keys():
             return False
         member, _ = members(counts, cells)
-        limits = _limits(largest_counts(counts, cells), len(member), 1 << (bits + FINE))
-        for name, values in parameters.items():
-            size, low, high = limits[name]
-            if size is None:
-                size = len(values)
-            if values.shape != (size,) or not size:
+        sizes: dict[Any, Any] = {"cells": len(cells), "members": len(member)}
+        largest: dict[Any, Any] = {
+            "records": largest_counts(counts, cells),
+            "width": 1 << (bits + FINE),
+        }
+        for name, (size, least, most) in limits.items():
+            values = parameters[name]
+            # A parameter of any size has a value at least.
+            length = len(values) or 1 if size is None else sizes.get(size, size)
+            if values.shape != (length,):
                 return False
-            if (values < low).any() or (values > high).any():
+            highest = largest.get(most, most)
+            if (values < least).any() or (values > highest).any():
                 return False
         return self.range.fits(parameters)
-
-
-def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, int, Any]]:
-    """Returns size, least value and largest value of each parameter; None for any size.
-
-    `most` has the records of each cell's heaviest user, and `top` is the width of the bounds.
-    """
-    cells = len(most)
-    return {
-        "cap": (cells, 1, most),
-        "kept": (members, 0, 1),
-        "part": (members, 0, 1 << PART),
-        "threshold": (cells, 0, most),
-        "widened": (1, 0, 1),
-        "bins": (cells, 1, MOST_BINS),
-        "radius": (cells, 1, top),
-        "low_rank": (cells, 0, MOST_USERS),
-        "high_rank": (cells, 0, MOST_USERS),
-        "rank": (cells, 0, MOST_USERS),
-        "most": (cells, 1, most),
-        "reward": (None, 0, 1 << 60),
-        "centres": (1, 1, USER),
-        "radii": (2, 0, RADII),
-        "clipped": (1, 0, MOST_USERS),
-        "ball": (1, 1, LARGEST_BALL),
-        "excess": (2, 0, [MOST_PARTS, MOST_BITS]),
-        "first_clipped": (1, 0, MOST_USERS),
-        "first_ball": (1, 0, LARGEST_BALL),
-    }
 
 
 def method_of(name: str, settings: Mapping[str, Any] | None = None) -> Method:
     """Returns a method with its settings, checked; those left out have their defaults."""
     checked = checked_settings(name, settings)
-    return replace(_ROWS[name]({**DEFAULTS[name], **checked}), name=name, settings=checked)
+    row = METHODS[name]
+    return replace(row.make({**row.defaults, **checked}), name=name, settings=checked)
 
 
 def _optimal(given: Mapping[str, Any]) -> Method:
@@ -182,7 +162,7 @@ def _optimal(given: Mapping[str, Any]) -> Method:
 
     Values lie in the bounds or are clipped to a selected range.
     """
-    in_bounds = Method("optimal", "optimal", weights.parts, _whole_parts, ("part",))
+    in_bounds = Method("optimal", "optimal", weights.parts, _whole_parts, _IN_PARTS)
     if given["range"] == "whole":
         return in_bounds
     return replace(in_bounds, range=OneInterval(), mechanism="optimal_in_range")
@@ -191,7 +171,7 @@ def _optimal(given: Mapping[str, Any]) -> Method:
 def _user_clipped(given: Mapping[str, Any]) -> Method:
     """Returns the method in which users' vectors are clipped to a ball, in one round or two."""
     where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
-    return Method("user_clipped", "user clipped", weights.capped, _largest_caps, ("cap",), where)
+    return Method("user_clipped", "user clipped", weights.capped, _largest_caps, _CAPPED, where)
 
 
 def _arrays(given: Mapping[str, Any], where: Range) -> Method:
@@ -205,7 +185,7 @@ def _arrays(given: Mapping[str, Any], where: Range) -> Method:
 
     clipped = where.selects != "nothing"
     averaged = partial(weights.arrays, grouping=given["grouping"], clipped=clipped)
-    return Method("", "by cell", averaged, chosen_caps, ("cap",), where)
+    return Method("", "by cell", averaged, chosen_caps, _CAPPED, where)
 
 
 def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
@@ -252,55 +232,58 @@ def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     return {"cap": largest_counts(counts, cells)}
 
 
-# The table of methods: a function for each name makes the method from its settings. The page
-# docs/architecture.md#where-new-code-goes says what else a new method needs.
-_ROWS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
-    **dict.fromkeys(
-        ("balanced", "equalised", "uniform"), lambda _: Method("", "shared", mechanism="baseline")
-    ),
-    "clip_user": lambda _: Method(
-        "", "clip user", weights.kept_users, _everybody_kept, ("cap", "kept")
-    ),
-    "optimal": _optimal,
-    "baseline": lambda _: Method("", "by cell"),
-    "array_averaging": lambda given: _arrays(given, Range()),
-    "opt_array_averaging": lambda given: _arrays(given, Range()),
-    "worst_case_optimal": lambda _: Method(
-        "", "by cell", weights.truncated, _thresholds, ("threshold",)
-    ),
-    "levy": lambda given: _arrays(given, LevyInterval(given["gamma"])),
-    "quantile": lambda given: _arrays(given, QuantilePair(given["quantiles"])),
-    "akmv": lambda _: Method("", "by cell", weights.user_sums, range=SumThreshold()),
-    "adaptive": lambda _: Method(
-        "", "by cell", _widened, _exchangeable, ("cap", "widened"), OneInterval()
-    ),
-    "user_clipped": _user_clipped,
-}
+class Row(NamedTuple):
+    """A row of the table of methods: makes the method from settings, which have defaults."""
+
+    make: Callable[[Mapping[str, Any]], Method]
+    defaults: Mapping[str, Setting] = MappingProxyType({})
+
+
+_SHARED = Row(lambda _: Method("", "shared", mechanism="baseline"))
+_IN_PARTS = {"part": Limit("members", 0, 1 << PART)}
+_KEPT = {"cap": _CAP, "kept": Limit("members", 0, 1)}
+_THRESHOLD = {"threshold": Limit("cells", 0, "records")}
+_WIDENED = {"cap": _CAP, "widened": Limit(1, 0, 1)}
 _GROUPED: dict[str, Setting] = {"grouping": "best_fit"}
-DEFAULTS: dict[str, dict[str, Setting]] = {
-    "balanced": {},
-    "equalised": {},
-    "uniform": {},
-    "clip_user": {"spare": "none", "noise": "uniform"},
-    "optimal": {"targets": "equal", "range": "whole"},
-    "baseline": {},
-    "array_averaging": {"cap": "median", **_GROUPED},
-    "opt_array_averaging": {"cap": "minimax", **_GROUPED},
-    "worst_case_optimal": {},
-    "levy": {"cap": "levy", **_GROUPED, "gamma": 0.2},
-    "quantile": {"quantiles": "fixed", "cap": "levy", **_GROUPED},
-    "akmv": {},
-    "adaptive": {},
-    "user_clipped": {"rounds": 1},
+# The page docs/architecture.md#where-new-code-goes says what a new method needs.
+METHODS: dict[str, Row] = {
+    "balanced": _SHARED,
+    "equalised": _SHARED,
+    "uniform": _SHARED,
+    "clip_user": Row(
+        lambda _: Method("", "clip user", weights.kept_users, _everybody_kept, _KEPT),
+        {"spare": "none", "noise": "uniform"},
+    ),
+    "optimal": Row(_optimal, {"targets": "equal", "range": "whole"}),
+    "baseline": Row(lambda _: Method("", "by cell")),
+    "array_averaging": Row(lambda given: _arrays(given, Range()), {"cap": "median", **_GROUPED}),
+    "opt_array_averaging": Row(
+        lambda given: _arrays(given, Range()), {"cap": "minimax", **_GROUPED}
+    ),
+    "worst_case_optimal": Row(
+        lambda _: Method("", "by cell", weights.truncated, _thresholds, _THRESHOLD)
+    ),
+    "levy": Row(
+        lambda given: _arrays(given, LevyInterval(given["gamma"])),
+        {"cap": "levy", **_GROUPED, "gamma": 0.2},
+    ),
+    "quantile": Row(
+        lambda given: _arrays(given, QuantilePair(given["quantiles"])),
+        {"quantiles": "fixed", "cap": "levy", **_GROUPED},
+    ),
+    "akmv": Row(lambda _: Method("", "by cell", weights.user_sums, range=SumThreshold())),
+    "adaptive": Row(
+        lambda _: Method("", "by cell", _widened, _exchangeable, _WIDENED, OneInterval())
+    ),
+    "user_clipped": Row(_user_clipped, {"rounds": 1}),
 }
-METHODS = tuple(DEFAULTS)
 
 
 def checked_settings(method: str, settings: object) -> dict[str, Setting]:
     """Returns settings of a method, checked, sorted by name."""
-    checks.choice(method, METHODS, "method")
+    checks.choice(method, tuple(METHODS), "method")
     given = {} if settings is None else checks.mapping(settings, "settings")
-    allowed = DEFAULTS[method]
+    allowed = METHODS[method].defaults
     for name in given:
         if name not in allowed:
             step = "leave it out: the method has no settings"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,17 +28,25 @@ class Interval:
         return self.high - self.low
 
 
-def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
-    """Returns the ends to which members' means are clipped: the range, a wider one, or a window."""
-    cell = weights.cell
+class Pieces(NamedTuple):
+    """What is clipped and added up: cell, public weight and private value of each piece."""
+
+    cell: Ints
+    weight: Ints
+    value: Ints
+
+
+def ends(weights: Weights, cell: Ints, chosen: Interval) -> tuple[Ints, Ints]:
+    """Returns the ends to which pieces are clipped: the range, a wider one, or a window."""
     if weights.window is not None:
         near, whole = weights.window
-        half = chosen.width[cell] * near // (2 * whole)
     elif weights.widened:
         # The lighter a member is, the wider its range: so all members move a cell equally far.
-        half = chosen.width[cell] * weights.heaviest[cell] // (2 * weights.weight)
+        near = weights.heaviest[cell]
+        whole = weights.weight
     else:
         return chosen.low[cell], chosen.high[cell]
+    half = chosen.width[cell] * near // (2 * whole)
     middle = (chosen.low + chosen.high)[cell] // 2
     return middle - half, middle + half
 
@@ -62,46 +71,34 @@ class PrivateMeans:
         return rounded_means(sums, self.weights.count, FINE)
 
     @cached_property
-    def sums(self) -> Ints:
-        """Sum of each member."""
-        return self.aggregate.sums_of(self.measure)[self.weights.member] << FINE
-
-    @cached_property
-    def group_means(self) -> Ints:
-        """Mean of each group, rounded to the nearest."""
-        groups = self.weights.groups
-        if groups is None:
-            return self.means
-        total = add(groups.group, groups.records * self.means[groups.member], len(groups.cell))
-        return np.asarray((2 * total + groups.filled) // (2 * groups.filled))
-
-    @property
-    def group_cell(self) -> Ints:
-        """Cell of each group."""
-        groups = self.weights.groups
-        return self.weights.cell if groups is None else groups.cell
+    def pieces(self) -> Pieces:
+        """The means of groups or of users, or the sums of users."""
+        weights = self.weights
+        groups = weights.groups
+        if groups is not None:
+            # All groups weigh the same.
+            weight = np.full(len(groups.cell), 1 << SHARE)
+            total = add(groups.group, groups.records * self.means[groups.member], len(groups.cell))
+            means = np.asarray((2 * total + groups.filled) // (2 * groups.filled))
+            return Pieces(groups.cell, weight, means)
+        if weights.sums:
+            sums = self.aggregate.sums_of(self.measure)[weights.member] << FINE
+            return Pieces(weights.cell, weights.weight, sums)
+        return Pieces(weights.cell, weights.weight, self.means)
 
     def add_up(self, chosen: Interval | None) -> list[int]:
-        """Returns each cell's exact sum of weight times clipped mean, in units of 2^-FINE ticks."""
+        """Returns each cell's exact sum of weight times clipped piece, in units of 2^-FINE ticks.
+
+        Without a chosen range, windows are parts of the bounds, and nothing else is clipped.
+        """
         weights = self.weights
-        if weights.window is not None:
-            # A window is a part of the bounds if no range was selected.
-            lows = np.zeros(weights.n_cells, dtype=np.int64)
-            bounds = Interval(lows, np.full(weights.n_cells, self.top))
-            clipped = np.clip(self.means, *ends(weights, chosen or bounds))
-            return self._weighted(weights.cell, weights.weight, clipped)
         if chosen is None:
-            return self._unclipped()
-        if weights.sums:
-            clipped = np.minimum(self.sums, chosen.high[weights.cell])
-            return self._weighted(weights.cell, weights.weight, clipped)
-        if weights.groups is None:
-            clipped = np.clip(self.means, *ends(weights, chosen))
-            return self._weighted(weights.cell, weights.weight, clipped)
-        # All groups weigh the same.
-        cell = weights.groups.cell
-        clipped = np.clip(self.group_means, chosen.low[cell], chosen.high[cell])
-        return self._weighted(cell, np.full(len(cell), 1 << SHARE), clipped)
+            if weights.window is None:
+                return self._unclipped()
+            lows = np.zeros(weights.n_cells, dtype=np.int64)
+            chosen = Interval(lows, lows + self.top)
+        cell, weight, value = self.pieces
+        return self._weighted(cell, weight, np.clip(value, *ends(weights, cell, chosen)))
 
     def _unclipped(self) -> list[int]:
         """Returns each cell's exact sum of weight times mean, where values need no range."""

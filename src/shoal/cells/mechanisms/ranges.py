@@ -6,6 +6,7 @@ A selection `per cell` costs every user in the cell; one `for all` cells costs e
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints, add, by_cell, largest
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, ends
-from shoal.cells.mechanisms.weights import Parameters, Weights
+from shoal.cells.mechanisms.weights import Limit, Parameters, Weights
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import Noise
 from shoal.privacy.permute_and_flip import UNIT
@@ -22,6 +23,8 @@ from shoal.privacy.permute_and_flip import UNIT
 USER = 1 << 16
 # The most candidates of a private middle.
 MOST_BINS = 1 << 21
+# The largest rank: scores in units of 1/USER of a user then fit 64 bits.
+MOST_USERS = 1 << 40
 # The narrowest candidates of one interval are the width divided by 2^10.
 MOST_HALVINGS = 10
 # The reward of the narrowest candidate with large selection noise, as a part of all users' weight.
@@ -52,7 +55,7 @@ def range_bias(weights: Weights, chosen: Interval, top: int) -> Floats:
     if weights.sums:
         cut_off = np.maximum(weights.count - chosen.high[cell] / top, 0)
     else:
-        low, high = ends(weights, chosen)
+        low, high = ends(weights, cell, chosen)
         farthest_outside = np.maximum(np.maximum(low, top - high), 0)
         cut_off = weights.weight * (farthest_outside / top)
     bias = np.bincount(cell, cut_off, minlength=weights.n_cells) / weights.total
@@ -64,13 +67,13 @@ class Range:
     """The public range: values are clipped to the bounds, and nothing is selected.
 
     Class attributes: `selects` says what selections are for; `rounds` is the number of selections
-    for each cell, or for all; `names` are the names of its parameters; `of_vectors` says whether
-    all cells of a user are clipped together.
+    for each cell, or for all; `limits` are those of its parameters, by name; `of_vectors` says
+    whether all cells of a user are clipped together.
     """
 
     selects: ClassVar[Literal["nothing", "per cell", "for all"]] = "nothing"
     rounds: ClassVar[int] = 0
-    names: ClassVar[tuple[str, ...]] = ()
+    limits: ClassVar[Mapping[str, Limit]] = {}
     of_vectors: ClassVar[bool] = False
 
     def parameters(
@@ -127,7 +130,10 @@ class LevyInterval(Range):
     gamma: float = 0.2
     selects = "per cell"
     rounds = 1
-    names = ("bins", "radius")
+    limits: ClassVar[Mapping[str, Limit]] = {
+        "bins": Limit("cells", 1, MOST_BINS),
+        "radius": Limit("cells", 1, "width"),
+    }
 
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
@@ -154,9 +160,9 @@ class LevyInterval(Range):
         """Selects a middle of each cell's means, and returns 1.5 tau on both sides of it."""
         top = means.top
         middles = []
-        for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
+        for at, inside in enumerate(by_cell(means.pieces.cell, means.weights.n_cells)):
             bins = int(parameters["bins"][at])
-            scores = selection.middle_scores(means.group_means[inside], bins, top)
+            scores = selection.middle_scores(means.pieces.value[inside], bins, top)
             place = noise.select(scores, float(scale[at]), at)
             middles.append(centre_of(place, bins, top))
         middle = np.array(middles, dtype=np.int64)
@@ -180,7 +186,9 @@ class QuantilePair(Range):
     quantiles: str = "fixed"
     selects = "per cell"
     rounds = 2
-    names = ("low_rank", "high_rank")
+    limits: ClassVar[Mapping[str, Limit]] = dict.fromkeys(
+        ("low_rank", "high_rank"), Limit("cells", 0, MOST_USERS)
+    )
 
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
@@ -210,11 +218,11 @@ class QuantilePair(Range):
         candidates = selection.grid(means.top)
         low = []
         high = []
-        for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
+        for at, inside in enumerate(by_cell(means.pieces.cell, means.weights.n_cells)):
             places = []
             for turn, rank in enumerate(("low_rank", "high_rank")):
                 wanted = int(parameters[rank][at])
-                scores = selection.quantile_scores(means.group_means[inside], wanted, candidates)
+                scores = selection.quantile_scores(means.pieces.value[inside], wanted, candidates)
                 places.append(noise.select(scores, float(scale[at]), 2 * at + turn))
             first, last = sorted(places)
             # A range needs a width: instead of two equal candidates, their neighbours are taken.
@@ -232,7 +240,10 @@ class SumThreshold(Range):
 
     selects = "per cell"
     rounds = 1
-    names = ("rank", "most")
+    limits: ClassVar[Mapping[str, Limit]] = {
+        "rank": Limit("cells", 0, MOST_USERS),
+        "most": Limit("cells", 1, "records"),
+    }
 
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
@@ -260,11 +271,11 @@ class SumThreshold(Range):
         """Selects the threshold T of each cell."""
         size = means.weights.n_cells
         high = []
-        for at, inside in enumerate(by_cell(means.weights.cell, size)):
+        for at, inside in enumerate(by_cell(means.pieces.cell, size)):
             # A threshold of 0 would have no noise.
             candidates = selection.grid(means.top)[1:] * int(parameters["most"][at])
             rank = int(parameters["rank"][at])
-            scores = selection.quantile_scores(means.sums[inside], rank, candidates)
+            scores = selection.quantile_scores(means.pieces.value[inside], rank, candidates)
             place = noise.select(scores, float(scale[at]), at)
             high.append(int(candidates[place]))
         return Interval(np.zeros(size, dtype=np.int64), np.array(high, dtype=np.int64))
@@ -281,7 +292,7 @@ class OneInterval(Range):
 
     selects = "for all"
     rounds = 1
-    names = ("reward",)
+    limits: ClassVar[Mapping[str, Limit]] = {"reward": Limit(None, 0, 1 << 60)}
 
     def fits(self, parameters: Parameters) -> bool:
         """Returns whether rewards start at 0 and never fall as widths become narrower."""

@@ -10,18 +10,17 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints, add
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans
-from shoal.cells.mechanisms.ranges import USER, Range, centre_of
-from shoal.cells.mechanisms.weights import Parameters, Weights
+from shoal.cells.mechanisms.ranges import MOST_USERS, USER, Range, centre_of
+from shoal.cells.mechanisms.weights import Limit, Parameters, Weights
 from shoal.privacy.law import LAPLACE, Law
 from shoal.privacy.noise import MOST_BITS, Counted, Noise
 from shoal.theory.projections import Ball
+from shoal.theory.user_clipping import RADII
 
 # The largest radius of a ball in lattice steps.
 LARGEST_BALL = 1 << 46
 # The most parts in which the excess of one user is counted.
 MOST_PARTS = 1 << 11
-# The largest rank: scores in units of 1/USER of a user then fit 64 bits.
-MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
 NO_SELECTION: Mapping[str, list[int]] = {"centres": [1], "radii": [2, 3], "clipped": [0]}
 # A user of whom the ball cuts off more radii is far; of others at most one radius is counted.
@@ -40,7 +39,13 @@ class CentreAndRadius(Range):
     a user's excess and the bits of its noise, or 0 and 0.
     """
 
-    names: ClassVar[tuple[str, ...]] = ("centres", "radii", "clipped", "ball", "excess")
+    limits: ClassVar[Mapping[str, Limit]] = {
+        "centres": Limit(1, 1, USER),
+        "radii": Limit(2, 0, RADII),
+        "clipped": Limit(1, 0, MOST_USERS),
+        "ball": Limit(1, 1, LARGEST_BALL),
+        "excess": Limit(2, 0, (MOST_PARTS, MOST_BITS)),
+    }
     selects = "for all"
     of_vectors = True
     rounds = 1
@@ -73,7 +78,11 @@ class TwoRounds(CentreAndRadius):
     selections.
     """
 
-    names = (*CentreAndRadius.names, "first_clipped", "first_ball")
+    limits: ClassVar[Mapping[str, Limit]] = {
+        **CentreAndRadius.limits,
+        "first_clipped": Limit(1, 0, MOST_USERS),
+        "first_ball": Limit(1, 0, LARGEST_BALL),
+    }
 
     def fits(self, parameters: Parameters) -> bool:
         """Returns whether there are selections and a first round, or neither."""

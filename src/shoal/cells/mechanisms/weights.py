@@ -22,6 +22,20 @@ from shoal.theory.sensitivity import OUTWARD
 
 # Public whole numbers of a plan by name.
 Parameters = dict[str, Ints]
+
+
+class Limit(NamedTuple):
+    """The number of values of a parameter, the least and the largest one.
+
+    `size` is None for any number of them. `most` may be the records of each cell's heaviest user,
+    or the width of the bounds in units of 2^-FINE ticks.
+    """
+
+    size: Literal["cells", "members"] | int | None
+    least: int
+    most: Literal["records", "width"] | int | tuple[int, ...]
+
+
 Grouping = Literal["best_fit", "wrap_around"]
 # Means of users are whole multiples of 2^-FINE ticks.
 FINE = 10

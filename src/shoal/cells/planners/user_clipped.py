@@ -50,7 +50,7 @@ def _plan(task: Task, law: Law) -> Facts:
     assert limit is not None
     epsilon = float(limit)
     delta = law.delta(task.delta)
-    two_rounds = "first_ball" in method.range.names
+    two_rounds = "first_ball" in method.range.limits
     member, _ = members(task.counts, task.cells)
     users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
     budget = split(epsilon, users, len(member), len(task.cells))

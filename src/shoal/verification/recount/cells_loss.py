@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -46,23 +46,9 @@ class Losses:
     def of(cls, cells: Release) -> Losses:
         """Returns the losses of counts and parameters."""
         name = cells.name
-        count = cells.count
-        parameters = cells.parameters
         if name in ("array_averaging", "opt_array_averaging", "levy", "quantile"):
             return cls._in_arrays(cells, clipped=name in ("levy", "quantile"))
-        # `counted` adds up to the totals of cells.
-        weight = moved = counted = count
-        if name == "akmv":
-            weight = moved = np.ones_like(count)
-        elif name == "worst_case_optimal":
-            moved = np.minimum(count, parameters["threshold"][cells.cell])
-        elif name in _IN_PARTS:
-            weight = count << _PART
-            moved = count * parameters["part"]
-            counted = count << _PART
-        elif name != "baseline":
-            weight = np.minimum(count, parameters["cap"][cells.cell]) * parameters.get("kept", 1)
-            moved = counted = weight
+        weight, moved, counted = COUNTED[name](cells)
         if cells.widened:
             # Lighter users get wider ranges, so that everybody moves the sum as the heaviest does.
             moved = np.array([weight[members].max() for members in cells.members])[cells.cell]
@@ -88,7 +74,7 @@ class Losses:
         epsilon = self.cells.epsilon
         one = 1 << self.cells.lattice_bits
         less = epsilon * (1 - Fraction(1, 10**6)) - Fraction(2 * self._most_numbers, one)
-        if self.cells.delta and not self.cells.gaussian:
+        if self.cells.delta and self.cells.law is noise.LAPLACE:
             yield "a delta belongs to Gaussian noise alone"
         if not self._covers(epsilon):
             yield f"the privacy loss is more than epsilon = {float(epsilon):.12g}"
@@ -99,7 +85,7 @@ class Losses:
         """Returns whether the loss is at most this epsilon, and the stated delta if Gaussian."""
         rest = epsilon - self.once
         bits = self.cells.lattice_bits
-        if not self.cells.gaussian or rest < 0:
+        if self.cells.law is noise.LAPLACE or rest < 0:
             return rest >= self.largest
         return (
             noise.gaussian_delta(rest, self.largest, self._most_numbers, bits) <= self.cells.delta
@@ -125,18 +111,19 @@ class Losses:
     def largest(self) -> Fraction:
         """The largest loss of a user beside `once`; it is rho with Gaussian noise."""
         cells = self.cells
-        one = 1 << self.cells.lattice_bits
+        power = cells.law.power
+        one = 1 << cells.lattice_bits
         if cells.name == "user_clipped":
             # Vectors in a ball are a diameter apart (docs/theory/cells.md#centre-radius-and-noise).
             radii = [int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
-            steps = sum((2 * each) ** 2 if cells.gaussian else 2 * each for each in radii)
+            steps = sum((2 * each) ** power for each in radii)
         else:
             pairs, kind = self.kinds
             cost = [self._cost(at, moved) for at, moved in pairs]
             of_users = np.zeros(int(cells.user.max()) + 1, dtype=object)
             np.add.at(of_users, cells.user, np.array(cost, dtype=object)[kind])
             steps = int(max(of_users))
-        return Fraction(steps, 2 * one**2 if cells.gaussian else one)
+        return Fraction(steps, power * one**power)
 
     @cached_property
     def once(self) -> Fraction:
@@ -157,7 +144,7 @@ class Losses:
         moves = [self._sensitivity(name, at, part) / cells.scale[name][at] for name in alone]
         if cells.joint:
             mean, variance = (cells.scale[name][at] for name in ("mean", "variance"))
-            rate = _joint_rate(mean, variance / 4, gaussian=cells.gaussian)
+            rate = cells.law.joint_rate(mean, variance / 4)
             moves.append(part * rate * self._margin(27))
         return moves
 
@@ -170,10 +157,10 @@ class Losses:
         steps = [self._ceil(each) for each in self.moves(at, moved)] if moved else [0]
         if cells.joint and moved:
             # Both moments are rounded to steps.
-            steps[-1] += 2 if cells.gaussian else 1
+            steps[-1] += cells.law.rounding
         if cells.name in scores:
             steps.append(self._ceil(2 * scores[cells.name] / Fraction(cells.selection_scale[at])))
-        return sum(each**2 for each in steps) if cells.gaussian else sum(steps)
+        return sum(each**cells.law.power for each in steps)
 
     def _sensitivity(self, name: str, at: int, part: Fraction) -> Fraction:
         """Returns by which part of its range a user with this part of a cell moves a statistic.
@@ -259,24 +246,55 @@ class Losses:
         return [each[self.cells.members[at]].astype(object) for each in columns]
 
 
-def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:
-    """Returns by how many noise scales all records together move both moments.
+class Counted(NamedTuple):
+    """Weights, contributions, and what adds up to the totals of cells, of all memberships."""
 
-    If all records move the mean by a distance, they move the squares by distance (1 - distance).
-    `mean` and `square` are the noise scales of both moments; the worst distance counts.
-    """
-    if not gaussian:
-        distance = min(Fraction(1), (1 + square / mean) / 2)
-        return distance / mean + distance * (1 - distance) / square
-    ratio = float(square / mean) ** 2
-    if ratio >= 1 / 11:
-        # The whole distance is the worst, at which squares do not move.
-        return 1 / mean
-    distance = Fraction((3 - math.sqrt(1 - 8 * ratio)) / 4)
-    of_square = distance * (1 - distance) * mean / square
-    both = float(max(Fraction(1), distance**2 + of_square**2))
-    # A floating-point root may be rounded downwards.
-    return Fraction(math.sqrt(both)) * (1 + Fraction(1, 2**50)) / mean
+    weight: Array
+    moved: Array
+    counted: Array
+
+
+def _every_record(cells: Release) -> Counted:
+    """Returns records as weights."""
+    return Counted(cells.count, cells.count, cells.count)
+
+
+def _capped(cells: Release) -> Counted:
+    """Returns records up to the cap of a cell, of users who are kept."""
+    cap = cells.parameters["cap"][cells.cell]
+    weight = np.minimum(cells.count, cap) * cells.parameters.get("kept", 1)
+    return Counted(weight, weight, weight)
+
+
+def _truncated(cells: Release) -> Counted:
+    """Returns records as weights, which move a cell by the threshold at most."""
+    threshold = cells.parameters["threshold"][cells.cell]
+    return Counted(cells.count, np.minimum(cells.count, threshold), cells.count)
+
+
+def _in_parts(cells: Release) -> Counted:
+    """Returns records as weights, of which a part moves the cell."""
+    records = cells.count << _PART
+    return Counted(records, cells.count * cells.parameters["part"], records)
+
+
+def _sums(cells: Release) -> Counted:
+    """Returns a weight of 1 for each user's sum."""
+    one = np.ones_like(cells.count)
+    return Counted(one, one, cells.count)
+
+
+# How users count by the mechanism, for all that do not average arrays.
+COUNTED: dict[str, Callable[[Release], Counted]] = {
+    "baseline": _every_record,
+    "clip_user": _capped,
+    "worst_case_optimal": _truncated,
+    "optimal": _in_parts,
+    "optimal_in_range": _in_parts,
+    "akmv": _sums,
+    "adaptive": _capped,
+    "user_clipped": _capped,
+}
 
 
 class _Piece(NamedTuple):

@@ -108,15 +108,12 @@ class CellValues:
     def _mean_noise(self, name: str) -> Array:
         """Returns mean absolute noise as a part of the range, or a bound of it for joint noise."""
         cells = self.cells
-        step = 2.0**-cells.lattice_bits
-        # The mean size of noise of scale 1.
-        mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
-        error = self._scale(name) * mean
+        size: float = cells.law.size(cells.lattice_bits)
+        error = self._scale(name) * size
         if name == "variance" and cells.joint:
             # The square of the mean is taken off, whose noise adds to that of the second moment.
             first = self._scale("mean")
-            square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
-            error += 4 * (first * mean + square * first**2)
+            error += 4 * (first * size + cells.law.square * first**2)
         return error
 
     def _results(self, name: str) -> Iterator[str]:
@@ -162,8 +159,8 @@ class CellValues:
 
     def _far(self, miss: float) -> float:
         """Returns how many scales noise exceeds with probability `miss`."""
-        cells = self.cells
-        return noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian)
+        far: float = self.cells.law.quantile(self.cells.lattice_bits, miss)
+        return far
 
     def _variance(self, second: Array, far: float) -> "_Estimate":
         """Returns variances from the numbers of second moments, with noise of `far` scales."""
@@ -176,7 +173,7 @@ class CellValues:
         farthest = np.minimum((np.abs(centre) + far * scale) ** 2, 1 / 4)
         moved = far * self._scale("variance")
         # Noise of scale b adds its variance, b^2 or 2 b^2, to the square of the mean.
-        noise_variance = (1 if cells.gaussian else 2) * scale**2
+        noise_variance = cells.law.variance * scale**2
         exact = second - 4 * (centre**2 - noise_variance) + middle
         lowest = second - moved - 4 * farthest + middle
         highest = second + moved - 4 * nearest + middle
@@ -187,7 +184,7 @@ class CellValues:
         """Yields lower bounds and gaps to the best plan that are not proved."""
         cells = self.cells
         bounds: Any = []
-        if not cells.gaussian:
+        if cells.law is noise.LAPLACE:
             bounds = np.concatenate([*map(self._lower_bounds, cells.statistics)])
         yield from differs("lower bounds", cells.lower_bound or [], bounds, 1e-9)
         balanced = "balanced" in (cells.method, cells.settings.get("noise"))
@@ -235,12 +232,12 @@ class CellValues:
     def _balanced(self, dual: Array) -> float:
         """Returns how far the mean log scale could fall (docs/theory/cells.md#balanced-plans)."""
         cells = self.cells
-        power = 2 if cells.gaussian else 1
+        power: int = cells.law.power
         pairs, kind = self.losses.kinds
         moves_of_pairs = [self.losses.moves(at, moved) for at, moved in pairs]
         cost = np.array([sum(float(each) ** power for each in moves) for moves in moves_of_pairs])
         per_cell = np.bincount(cells.cell, dual[cells.user] * cost[kind], cells.size)
-        spent = 2 * self.losses.largest if cells.gaussian else cells.epsilon
+        spent = cells.epsilon if power == 1 else 2 * self.losses.largest
         weight = np.array(cells.weight)
         gap = float(weight @ np.log(weight / per_cell) / weight.sum())
         return max(0.0, gap + math.log(float(spent) * dual.sum() / weight.sum())) / power

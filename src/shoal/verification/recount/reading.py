@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.verification.recount.noise import LAWS
+
 Array = NDArray[Any]
 Document = dict[str, Any]
 
@@ -110,7 +112,7 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
         "name": chosen["mechanism"],
         "lattice_bits": chosen["bits"],
         "widened": chosen["parameters"].get("widened", np.zeros(1)).tolist() == [1],
-        "gaussian": chosen["noise"] == "discrete gaussian",
+        "law": LAWS[chosen["noise"]],
         "scale": {name: scale[part] for name, part in rows.items()},
         "ranges": ranges,
         # Parts of ticks in the width of the bounds.
