@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field
 
-from shoal.arrays import Floats
 from shoal.documents.model import Model, is_none
 from shoal.presence.draw import Drawn
-from shoal.presence.estimates import Estimates, Row
+from shoal.presence.estimates import Estimates
 from shoal.presence.look import ranges_of, sizes_of
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round
 from shoal.release import envelope
 from shoal.release import plan as plans
 from shoal.release.envelope import CONFIDENCE, Text
+from shoal.release.rows import RowPart
 
 Whole = tuple[int, ...]
-Floating = tuple[float | None, ...]
 
 
 class Columns(Model):
@@ -70,16 +68,6 @@ class CapPart(Model):
     hull: bool
 
 
-class RowPart(Model):
-    """One statistic of all cells; null where nothing is known."""
-
-    statistic: Text
-    value: Floating
-    low: Floating
-    high: Floating
-    status: tuple[Text, ...]
-
-
 class Results(Model):
     """The whole numbers that were drawn, and what follows from them.
 
@@ -119,7 +107,7 @@ class Results(Model):
             users=look.users,
             caps={name: CapPart(**vars(cap)) for name, cap in look.caps.items()},
             knots=tuple(knots),
-            rows=tuple(map(_row, numbers.rows(CONFIDENCE))),
+            rows=tuple(map(RowPart.of_row, numbers.rows(CONFIDENCE))),
         )
 
 
@@ -176,19 +164,3 @@ def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, 
 
 def _tuples(lists: Mapping[str, list[int]]) -> dict[str, Whole]:
     return {name: tuple(each) for name, each in lists.items()}
-
-
-def _row(row: Row) -> RowPart:
-    """A row as JSON has it."""
-    return RowPart(
-        statistic=row.name,
-        value=_floating(row.value),
-        low=_floating(row.low),
-        high=_floating(row.high),
-        status=tuple(row.status),
-    )
-
-
-def _floating(numbers: Floats) -> Floating:
-    """Numbers, and null for what is not known."""
-    return tuple(None if np.isnan(each) else each for each in numbers.tolist())

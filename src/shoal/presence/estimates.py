@@ -9,17 +9,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from shoal.arrays import Bools, Floats
+from shoal.arrays import Floats
 from shoal.presence.draw import Drawn, pieces_of
 from shoal.presence.look import Look, look_of, ranges_of
-from shoal.presence.request import Request, Statistic
+from shoal.presence.request import Request
 from shoal.presence.rounds import Round
 from shoal.presence.totals import Total
 from shoal.presence.values import FEWEST_CELLS, Values
+from shoal.release.rows import WHOLE, Row
+from shoal.release.statistics import Statistic
 
 # The reasons why a cell is not reliable, each with a remedy.
 WHY = {
@@ -28,36 +29,8 @@ WHY = {
     "few users dominate": "a cap would take too much from heavy users: give records_per_user",
     "outlying users": "its values may lie beyond the private range: merge cells or raise epsilon",
 }
-# Totals that are whole numbers.
-_WHOLE = ("users", "records")
 # Epsilon times users below which looks are mostly noise.
 FEW_USERS = 200
-
-
-class Row(NamedTuple):
-    """One statistic of all cells, of which each entry is an array with one number a cell.
-
-    Attributes:
-        name: The statistic.
-        asked: As it was asked for: `histogram` of one of its bins.
-        value: The best estimate; NaN if nothing is known.
-        low: The lower end of its interval.
-        high: The upper end; NaN if there is none.
-        noisy: The number with its noise alone.
-        noise: Mean size of the noise; NaN of what is a ratio of noisy numbers.
-        status: Whether each cell is reliable, or why not.
-        common: Whether the value of a cell is drawn towards that of all cells.
-    """
-
-    name: str
-    asked: str
-    value: Floats
-    low: Floats
-    high: Floats
-    noisy: Floats
-    noise: Floats
-    status: list[str]
-    common: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +151,7 @@ class Estimates:
             status = "few users"
         low, high = total.interval(confidence)
         value = total.value
-        if name in _WHOLE:
+        if name in WHOLE:
             low, value, high = np.floor(low), np.rint(value), np.ceil(high)
         common = status == "too noisy" and self.cells >= FEWEST_CELLS
         return Row(
@@ -205,9 +178,8 @@ class Estimates:
             if found.is_range_wrong:
                 status[clear] = "outlying users"
         elif kind.kind in ("median", "quantile"):
-            level = kind.numbers[0] if kind.numbers else 0.5
-            value = found.quantile(level)
-            low, high = found.quantile_interval(level, confidence)
+            value = found.quantile(kind.level)
+            low, high = found.quantile_interval(kind.level, confidence)
         else:
             limits = kind.limits
             value = found.share(*limits)

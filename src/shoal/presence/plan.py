@@ -31,9 +31,9 @@ from shoal.presence.documents import (
     drawn_of,
 )
 from shoal.presence.draw import Drawn, draw
-from shoal.presence.estimates import Estimates, Row
+from shoal.presence.estimates import Estimates
 from shoal.presence.keys import cells_of, periods_of
-from shoal.presence.request import Request, Statistic
+from shoal.presence.request import Request
 from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.accounting import Step
 from shoal.privacy.budget import Amount, Budget
@@ -44,6 +44,8 @@ from shoal.release import plan as plans
 from shoal.release import release
 from shoal.release.envelope import CONFIDENCE, EVERYBODY
 from shoal.release.plan import check_ledger
+from shoal.release.rows import Row, histogram_table
+from shoal.release.statistics import Statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -370,7 +372,9 @@ class Release(Shown, release.TableRelease[Plan, Drawn]):
         Raises:
             InputError: No quantile or histogram was asked for, so that no pieces were drawn.
         """
-        return shown.histogram_table(self.numbers, self._of_values(self.bins(), confidence))
+        bins = self.bins()
+        limits = [each.limits for each in bins]
+        return histogram_table(self.cells, limits, self._of_values(bins, confidence))
 
     def bins(self) -> list[Statistic]:
         """The bins of the histogram, as shares between two limits."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import re
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -17,67 +15,37 @@ from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.privacy.unit import MOST_PERIODS
 from shoal.release.envelope import Keys, Text
+from shoal.release.statistics import Statistic, read_statistic
 
 TOTALS = ("users", "records", "sum")
 # Pieces of the range, unless somebody asks for others.
 PIECES = 8
 _MOST_USERS = 2**32
 _MOST_STATISTICS = 30
-_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
-_CALL = re.compile(
-    rf"(mean|median|histogram)|quantile\(({_NUMBER})\)|share_(above|below)\(({_NUMBER})\)"
-    rf"|share_between\(({_NUMBER}), ?({_NUMBER})\)"
+_OF_VALUES = (
+    *("mean", "median", "quantile", "share_above", "share_below", "share_between"),
+    "histogram",
 )
 _Exact = PlainSerializer(str)
-
-
-class Statistic(NamedTuple):
-    """One statistic of every cell: its name, what it is, and the numbers in its name."""
-
-    name: str
-    kind: str
-    numbers: tuple[float, ...] = ()
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """Of a share: the limits between which values count."""
-        if self.kind == "share_above":
-            return self.numbers[0], math.inf
-        if self.kind == "share_below":
-            return -math.inf, self.numbers[0]
-        low, high = self.numbers
-        return low, high
 
 
 def statistic_of(text: object) -> Statistic:
     """Returns a statistic by its name; InputError for another."""
     name = checks.text(text, "a statistic")
-    if name in TOTALS:
-        return Statistic(name, name)
-    call = _CALL.fullmatch(name)
-    if call is None:
-        raise InputError(
-            f"there is no statistic {checks.shown(name)} of private counts"
-            + (
-                ": what lies outside a private range is most of a standard deviation"
-                if name in ("std", "variance")
-                else ""
-            ),
-            "give users, records, sum, mean, median, quantile(0.9), share_above(60), "
-            "share_below(60), share_between(20, 60) or histogram",
-        )
-    word, level, side, limit, low, high = call.groups()
-    if level is not None:
-        if not 0 < float(level) < 1:
-            raise InputError(f"there is no {name}", "give a level between 0 and 1, such as 0.9")
-        return Statistic(name, "quantile", (float(level),))
-    if side is not None:
-        return Statistic(name, f"share_{side}", (float(limit),))
-    if low is not None:
-        if not float(low) < float(high):
-            raise InputError(f"there is nothing between the limits of {name}", "give low < high")
-        return Statistic(name, "share_between", (float(low), float(high)))
-    return Statistic(name, word)
+    found = read_statistic(name, (*TOTALS, *_OF_VALUES))
+    # Pieces of a private range are not known beforehand.
+    if found is not None and not (found.kind == "histogram" and found.numbers):
+        return found
+    raise InputError(
+        f"there is no statistic {checks.shown(name)} of private counts"
+        + (
+            ": what lies outside a private range is most of a standard deviation"
+            if name in ("std", "variance")
+            else ""
+        ),
+        "give users, records, sum, mean, median, quantile(0.9), share_above(60), "
+        "share_below(60), share_between(20, 60) or histogram",
+    )
 
 
 def _statistics(given: Any) -> tuple[str, ...]:

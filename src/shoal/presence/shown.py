@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import Floats
-from shoal.data import keys
 from shoal.errors import InputError, printable
-from shoal.files.tables import key_name
-from shoal.files.text_table import SHOWN, TextTable, counted, digits_of, text_of
-from shoal.presence.estimates import FEW_USERS, WHY, Estimates, Row
+from shoal.files.text_table import TextTable, counted, text_of
+from shoal.presence.estimates import FEW_USERS, WHY, Estimates
 from shoal.presence.look import STANDS_OUT
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.budget import show
+from shoal.release.rows import WHOLE, Row, reasons, rows_table, side_by_side, verdicts
 from shoal.theory import hull
 
 # Of the errors that a plan says (docs/theory/private-counts.md#errors-that-a-plan-says): the part
@@ -35,8 +33,6 @@ _ERRORS = {"typical_error": "typical error", "small_cell_error": "in a small cel
 _SCARCE = 5.0
 # Most records of a user that are tried.
 _RECORDS_PER_USER = (3, 5, 10, 20)
-# Statistics that are printed beside one another.
-_SIDE_BY_SIDE = 4
 # What a user counts for, in each total.
 _CAPPED = {"users": "cells", "records": "records", "sum": "times the upper bound"}
 
@@ -192,77 +188,17 @@ def release_text(
     numbers: Estimates, rows: Sequence[Row], head: str, user: str, value: str | None
 ) -> TextTable:
     """The verdict, the statistics of the first cells side by side, and what they mean."""
-    cells = numbers.request.keys
-    titles = [printable(name) for name in cells.column_names]
-    side_by_side = [row for row in rows if row.asked != "histogram"][:_SIDE_BY_SIDE]
-    for row in side_by_side:
-        titles += [printable(row.name), "low", "high"]
-    names = keys_in_text(cells, SHOWN)
-    lines = []
-    for at, name in enumerate(names):
-        line = [*name]
-        for row in side_by_side:
-            line += _texts(row, at)
-        lines.append(line)
-    if cells.num_rows > SHOWN:
-        lines.append([f"... {cells.num_rows - SHOWN:,} more in to_pandas() and files"])
-    verdict = "\n".join([*_verdicts(rows), head])
+    shown = side_by_side(numbers.request.keys, rows)
+    verdict = "\n".join([*verdicts(rows), head])
     notes = meaning(numbers, rows, user, value)
-    shown = {row.asked for row in side_by_side}
-    others = [name for name in numbers.request.statistics if name not in shown]
-    if others:
-        notes.insert(0, f"{', '.join(others)}: in to_pandas() and files")
-    return TextTable(verdict, titles, lines, notes, [*release_warnings(numbers)])
+    if shown.others:
+        notes.insert(0, f"{', '.join(shown.others)}: in to_pandas() and files")
+    return TextTable(verdict, shown.titles, shown.lines, notes, [*release_warnings(numbers)])
 
 
 def meaning(numbers: Estimates, rows: Sequence[Row], user: str, value: str | None) -> list[str]:
     """Why cells are not reliable, and what is counted."""
-    return [*_reasons(rows), *legend(numbers, user, value)]
-
-
-def keys_in_text(cells: pa.Table, most: int) -> list[list[str]]:
-    """The keys of the first cells."""
-    return [
-        [printable(str(each)) for each in row.values()] for row in cells.slice(0, most).to_pylist()
-    ]
-
-
-def _texts(row: Row, at: int) -> list[str]:
-    """Value and interval of one cell; in brackets if it is not reliable."""
-    value, low, high = (float(each[at]) for each in (row.value, row.low, row.high))
-    digits = digits_of(low, high) if np.isfinite([low, high]).all() else 4
-    whole = row.name in ("users", "records")
-    texts = []
-    for each in (value, low, high):
-        if np.isnan(each):
-            texts.append("-")
-        else:
-            texts.append(f"{each:,.0f}" if whole else text_of(each, digits))
-    if row.status[at] != "reliable":
-        texts[0] = f"({texts[0]})"
-    return texts
-
-
-def _verdicts(rows: Sequence[Row]) -> Iterator[str]:
-    """How many cells are reliable; one sentence for statistics of which as many are."""
-    by_number: dict[int, list[str]] = {}
-    for row in rows:
-        names = by_number.setdefault(row.status.count("reliable"), [])
-        if row.asked not in names:
-            names.append(row.asked)
-    for number, names in by_number.items():
-        which = "" if len(by_number) == 1 else f" for {', '.join(names)}"
-        yield f"Reliable{which}: {number:,} of {counted(len(rows[0].status), 'cell')}."
-
-
-def _reasons(rows: Sequence[Row]) -> Iterator[str]:
-    """Why cells are not reliable."""
-    if any(row.common.any() for row in rows):
-        yield "(in brackets) not reliable: drawn towards the number that all cells have in common"
-    for status, why in WHY.items():
-        names = [*dict.fromkeys(row.asked for row in rows if status in row.status)]
-        if names:
-            yield f"{status} ({', '.join(names)}): {why}"
+    return [*reasons(rows, WHY), *legend(numbers, user, value)]
 
 
 def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
@@ -312,61 +248,9 @@ def release_warnings(numbers: Estimates) -> Iterator[str]:
 
 def release_table(numbers: Estimates, rows: Sequence[Row], *, all: bool = False) -> pa.Table:
     """A row for each cell and statistic."""
-    cells = numbers.request.keys
-    blocks = [_block(numbers, cells, row) for row in rows]
-    table = pa.concat_tables(blocks).combine_chunks()
-    return table if all else table.drop_columns(["noisy_value"])
-
-
-def _block(numbers: Estimates, cells: pa.Table, row: Row) -> pa.Table:
-    """The rows of one statistic."""
-    columns: dict[str, Any] = _keys(cells)
-    columns["statistic"] = [row.name] * cells.num_rows
-    columns["status"] = row.status
-    columns["reason"] = pa.array([WHY.get(each) for each in row.status], pa.string())
-    columns["source"] = ["common" if each else "own" for each in row.common.tolist()]
-    for name in ("users", "records"):
-        known = name in numbers.totals
-        found = np.rint(numbers.totals[name].value) if known else np.full(len(row.value), np.nan)
-        columns[name] = pa.array(found, pa.int64(), mask=np.isnan(found), safe=False)
-    columns |= {
-        "value": _floats(row.value),
-        "low": _floats(row.low),
-        "high": _floats(row.high),
-        "noisy_value": _floats(row.noisy),
-        "noise_scale": _floats(row.noise),
-    }
-    return pa.table(columns)
-
-
-def histogram_table(numbers: Estimates, rows: Sequence[Row]) -> pa.Table:
-    """A row for each cell and bin, the bins of a cell together."""
-    cells = numbers.request.keys
-    blocks = []
-    for kind, row in zip(numbers.bins, rows, strict=True):
-        low, high = kind.numbers
-        blocks.append(
-            pa.table(
-                {
-                    **_keys(cells),
-                    "bin_low": [low] * cells.num_rows,
-                    "bin_high": [high] * cells.num_rows,
-                    "share": _floats(row.value),
-                    "low": _floats(row.low),
-                    "high": _floats(row.high),
-                    "status": row.status,
-                }
-            )
-        )
-    order = np.arange(cells.num_rows * len(rows)).reshape(len(rows), -1).T.ravel()
-    return pa.concat_tables(blocks).take(keys.in_arrow(order)).combine_chunks()
-
-
-def _keys(cells: pa.Table) -> dict[str, Any]:
-    """Key columns, whose names are no names of result columns."""
-    return {key_name(name): cells.column(name) for name in cells.column_names}
-
-
-def _floats(numbers: Floats) -> pa.Array[Any]:
-    """A column with nulls for what is not known."""
-    return pa.array(numbers, mask=np.isnan(numbers))
+    counts = {}
+    for name in WHOLE:
+        counts[name] = np.full(numbers.cells, np.nan)
+        if name in numbers.totals:
+            counts[name] = np.rint(numbers.totals[name].value)
+    return rows_table(numbers.request.keys, rows, WHY, counts, all=all)
