@@ -13,6 +13,7 @@ from shoal.cells.comparisons.advice import check_worth
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
+from shoal.distributions import plan as distributions
 from shoal.planning import plan
 from shoal.presence import plan as presence
 from shoal.privacy.budget import Amount
@@ -41,7 +42,7 @@ def summarize(
     noise: Simulated | None = None,
     anyway: bool = False,
     **more: Any,
-) -> cells.Release | presence.Release:
+) -> cells.Release | distributions.Release | presence.Release:
     """Plan statistics of cells, print the plan, and release them at once.
 
     In steps: `Records`, `plan` and `Plan.release`.
@@ -89,7 +90,7 @@ def summarize(
     """
     # Misspelled names are refused before anything is read.
     known = set[str]()
-    for function in (summarize, plan, cells.plan, presence.plan):
+    for function in (summarize, plan, cells.plan, distributions.plan, presence.plan):
         known |= signature(function).parameters.keys()
     checks.keywords(more, sorted(known - {"counts", "records", "more"}), "summarize")
     records = Records(

@@ -20,7 +20,11 @@ from shoal.release.release import Release
 
 if TYPE_CHECKING:
     from shoal.cells import plan as cells
+    from shoal.distributions import plan as distributions
     from shoal.presence import plan as presence
+
+# Options of public counts with which errors are certified, or only means are planned.
+_CERTIFIED = ("error", "max_error", "method", "settings", "uninformative", "weights")
 
 
 @overload
@@ -28,7 +32,7 @@ def plan(records: Counts, **asked: Any) -> cells.Plan: ...
 
 
 @overload
-def plan(records: Records, **asked: Any) -> cells.Plan | presence.Plan: ...
+def plan(records: Records, **asked: Any) -> cells.Plan | distributions.Plan | presence.Plan: ...
 
 
 def plan(
@@ -40,7 +44,7 @@ def plan(
     keys: Any = None,
     users: int | None = None,
     **more: Any,
-) -> cells.Plan | presence.Plan:
+) -> cells.Plan | distributions.Plan | presence.Plan:
     """Plans statistics of cells before anything private is read.
 
     **Private counts** (the default of `Records`): nothing is known of who has records where, so the
@@ -63,8 +67,8 @@ def plan(
             counts as its decimal.
         statistics: Of every cell. Private counts: `users`, `records`, `sum`, `mean`, `median`,
             `quantile(0.9)`, `share_above(60)`, `share_below(60)`, `share_between(20, 60)`,
-            `histogram`; by default users and means. Public counts: `mean` (the default),
-            `variance`, `share_above(60)`.
+            `histogram`; by default users and means. Public counts: `mean` (the default), `sum`,
+            `std`, `variance`, `share_above(60)`.
         records_per_user: Each user counts for at most so many of its records: all records of a user
             with m weigh min(m, records_per_user)/m, in both relations.
         keys: Private counts: the cells. A mapping with the keys of each cell rule, of which all
@@ -118,14 +122,15 @@ def plan(
         ('optimal', True, [0.63])
     """
     is_private = isinstance(records, Records) and records.relation == "private"
-    family = _planner(private=is_private)
     given = {
         "statistics": statistics,
         "records_per_user": records_per_user,
         "keys": keys,
         "users": users,
     }
-    asked = {name: each for name, each in given.items() if each is not None} | more
+    # What is empty is as good as left out.
+    asked = {name: each for name, each in (given | more).items() if each not in (None, {}, [], ())}
+    family = family_of(asked, private=is_private).plan
     if is_private and keys is None and users is None:
         raise InputError(
             "the counts of these records are private, so that nothing is known of them",
@@ -140,19 +145,29 @@ def plan(
         raise InputError(
             "no epsilon is given", "give the privacy loss of a user, such as epsilon=1"
         )
-    made: cells.Plan | presence.Plan = family(records, **asked)
+    made: cells.Plan | distributions.Plan | presence.Plan = family(records, **asked)
     return made
 
 
-def _planner(*, private: bool) -> Any:
-    """Returns the function that plans for a relation; the other one's family is not loaded."""
+def family_of(asked: Mapping[str, Any], *, private: bool) -> Any:
+    """Returns the module that plans what is asked; others are not loaded."""
     if private:
         from shoal.presence import plan as presence
 
-        return presence.plan
-    from shoal.cells import plan as cells
+        return presence
+    statistics = checks.items(asked.get("statistics", ["mean"]), "statistics", least=1)
+    shares = [each for each in statistics if str(each).startswith("share_")]
+    is_certified = asked.get("objective") == "worst_case" or any(
+        asked.get(each) is not None for each in _CERTIFIED
+    )
+    others = {*statistics} - {"mean", "variance", *shares}
+    if not others and (is_certified or shares or [*statistics] == ["mean"]):
+        from shoal.cells import plan as cells
 
-    return cells.plan
+        return cells
+    from shoal.distributions import plan as distributions
+
+    return distributions
 
 
 def _check_options(asked: Mapping[str, Any], family: Any, *, private: bool) -> None:
@@ -162,7 +177,12 @@ def _check_options(asked: Mapping[str, Any], family: Any, *, private: bool) -> N
     unknown = [name for name in asked if name not in options]
     if not unknown:
         return
-    options_of_other = signature(_planner(private=not private)).parameters
+    if not private and {*unknown} & {*_CERTIFIED}:
+        raise InputError(
+            f"{', '.join(unknown)} is for mean, variance and share_above(...) alone",
+            "leave it out, or leave out the other statistics",
+        )
+    options_of_other = signature(family_of(asked, private=not private).plan).parameters
     elsewhere = [name for name in unknown if name in options_of_other]
     if elsewhere:
         declared, needed = ("private", "public") if private else ("public", "private")
@@ -194,6 +214,7 @@ def load(path: Place) -> Plan[Any, Any] | Release[Any, Any]:
         shoal.errors.DocumentError: ...
     """
     from shoal.cells import plan as cells
+    from shoal.distributions import plan as distributions
     from shoal.means.plan import UnbiasedPlan
     from shoal.presence import plan as presence
     from shoal.trials.plan import Plan as TrialPlan
@@ -205,7 +226,7 @@ def load(path: Place) -> Plan[Any, Any] | Release[Any, Any]:
     if schema in (MANIFEST, RECORD):
         return FAMILIES.get(str(found.get("kind")), cells.Release).of_file(path, data, found)
     families: tuple[type[Plan[Any, Any]], ...]
-    families = (cells.Plan, presence.Plan, TrialPlan, UnbiasedPlan)
+    families = (cells.Plan, distributions.Plan, presence.Plan, TrialPlan, UnbiasedPlan)
     for family in families:
         if family.document_model.model_fields["schema_"].default == schema:
             return family.load(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal import files
 from shoal.cells.comparisons.advice import check_worth
-from shoal.cells.plan import Plan, Release
+from shoal.cells.public_counts import PublicPlan
 from shoal.data import keys
 from shoal.data.records import Records
 from shoal.errors import DocumentError, InputError, ShoalError
@@ -21,6 +21,8 @@ from shoal.presence import plan as presence
 from shoal.privacy.ledger import Entry, Ledger, check_in_force
 from shoal.progress import Progress
 from shoal.release import plan as plans
+from shoal.release.release import CellRelease
+from shoal.verification.rederive import FAMILIES
 
 if TYPE_CHECKING:
     from shoal.verification.verdict import Verdict
@@ -33,7 +35,7 @@ _OPTIONAL = {"period", "times", "missing", "records_per_user"}
 class Publication(NamedTuple):
     """A release, its verdict, cells unlike before, gaps in time, files, and what is left."""
 
-    release: Release | presence.Release
+    release: CellRelease[Any, Any]
     verdict: "Verdict"
     new_cells: int
     gone_cells: int
@@ -91,7 +93,7 @@ def publish(
         "name": name,
         "privacy_unit": privacy_unit or unit,
     }
-    done: Release | presence.Release
+    done: CellRelease[Any, Any]
     cells = old.cells
     gaps: tuple[str, ...] = ()
     charged_periods = None
@@ -134,16 +136,18 @@ def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:
     return False
 
 
-def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], name: str) -> None:
+def _check_name(
+    ledger: files.Place, made: PublicPlan[Any], described: Mapping[str, Any], name: str
+) -> None:
     """Refuse a name under which the same was released of other counts: two charges for one name."""
     book = Ledger(os.fspath(ledger))
     for each in book.entries():
-        if each.name != name or each.kind not in Release.kinds():
+        if each.name != name or each.kind != made.kind:
             continue
         known = book.find(each.question, name, withdrawn=True)
         if known is None:
             continue
-        old = Release(known.document, known)
+        old = FAMILIES[made.kind](known.document, known)
         same_question = (old.plan.request, old.record["records"]) == (made.request, described)
         if same_question and not made.counts.same_as(old.plan.counts):
             check_in_force(known)
@@ -230,17 +234,18 @@ def _earlier(like: files.Place) -> tuple[_Earlier, str]:
     unit = ""
     if not isinstance(found, plans.Plan):
         unit = found.said.guarantee.unit.name
-        if isinstance(found, Release):
-            # A manifest of public counts has no plan, but what the plan was based on.
-            basis = found.published.basis
-            cells = set(keys.labels(basis.cells))
-            return _Earlier(basis.request, cells, found.said.records.to_document()), unit
+        if found.plan_model.family == "cells":
+            # A manifest of public counts has no plan, but what was asked.
+            cells = set(keys.labels(found.cells))
+            request = found.published.request
+            return _Earlier(request, cells, found.said.records.to_document()), unit
         found = found.plan
     if isinstance(found, presence.Plan):
         cells = set(keys.labels(found.request.keys))
         return _Earlier(found.request, cells, found.source, found), unit
-    if isinstance(found, Plan):
-        return _Earlier(found.request, set(keys.labels(found.shown_cells)), found.source), unit
+    if isinstance(found, PublicPlan):
+        cells = set(keys.labels(found.shown_cells))
+        return _Earlier(found.request, cells, found.source), unit
     raise InputError(
         f"{str(like)!r} is of a {found.family}, and cells are published",
         "give a manifest or a plan of cells",

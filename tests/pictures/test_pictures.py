@@ -154,7 +154,7 @@ def test_hexagons_are_drawn_as_a_map() -> None:
 
 def test_every_statistic_has_a_panel() -> None:
     """Variances come with standard deviations."""
-    release = _released(list("abc"), statistics=["mean", "variance"])
+    release = _released(list("abc"), statistics=["mean", "variance"], objective="worst_case")
     panels = of_cells.draw_release(release, 0.95).axes
     assert [each.get_xlabel() for each in panels] == [
         f"{name} of v with 95% intervals" for name in ("mean", "variance", "std")

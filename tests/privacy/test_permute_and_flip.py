@@ -152,6 +152,6 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     found = private_ranges._votes_inside(contributions, low, high, steps)
     say = private_ranges._votes(design)
     for at in rng.choice(len(low), 300).tolist():
-        lows, highs = ends(design, Interval(low[[at] * cells], high[[at] * cells]))
+        lows, highs = ends(design, design.cell, Interval(low[[at] * cells], high[[at] * cells]))
         inside = (contributions.means >= lows) & (contributions.means <= highs)
         assert found[at] == say[inside].sum()

@@ -107,17 +107,10 @@ def records(source: object) -> shoal.Records:
 
 def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
-    return shoal.plan(
-        records(source).counts(),
-        **{
-            "method": "balanced",
-            "bounds": BOUNDS,
-            "epsilon": epsilon,
-            "uninformative": "keep",
-            "min_users": 1,
-            **wanted,
-        },
-    )
+    options = {"bounds": BOUNDS, "epsilon": epsilon, "min_users": 1, **wanted}
+    if not {"std", "sum"} & {*options.get("statistics", ())}:
+        options = {"method": "balanced", "uninformative": "keep", **options}
+    return shoal.plan(records(source).counts(), **options)
 
 
 def aggregate(made: shoal.Plan, source: object) -> Aggregate:

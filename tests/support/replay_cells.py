@@ -31,8 +31,8 @@ class Cells:
         self.table = self._in_some_order(self.table, rng)
         epsilon = float(rng.choice([0.5, 4.0, 40.0]))
         self.plan = methods.plan(self.table, wanted, epsilon=epsilon)
-        self.epsilon = 0.0 if self.plan.gaussian else float(self.plan.exact_epsilon)
-        self.rho = float(self.plan.rho or 0.0)
+        self.epsilon = 0.0 if self.plan.delta else float(self.plan.exact_loss.epsilon)
+        self.rho = float(getattr(self.plan, "rho", None) or 0.0)
 
     def base(self) -> Release:
         """Of the table as it is."""
@@ -61,5 +61,6 @@ class Cells:
 
 
 CASES: dict[str, Callable[..., Case]] = {
-    f"cells, {name}": partial(Cells, wanted) for name, wanted in methods.METHODS.items()
+    **{f"cells, {name}": partial(Cells, wanted) for name, wanted in methods.METHODS.items()},
+    "cells, squares about means": partial(Cells, {"statistics": ("mean", "std")}),
 }

@@ -58,6 +58,7 @@ _MEANS: dict[str, dict[str, Any]] = {
 def manifests() -> dict[str, bytes]:
     """A manifest of each, by name."""
     found = {f"cells: {name}": each for name, each in _cells()}
+    found |= {f"distributions: {name}": each for name, each in _distributions()}
     # How good the noise of questions is does not matter here.
     with patch.object(noise, "_SEARCH_STEPS", 5):
         found |= {f"trial: {name}": each for name, each in _trials()}
@@ -91,6 +92,12 @@ def _cells() -> Iterator[tuple[str, bytes]]:
         assert plan.gaussian == ("gaussian" in name)
         assert (plan.rounds > 1) == ("2 rounds" in name)
         yield name, release.document
+
+
+def _distributions() -> Iterator[tuple[str, bytes]]:
+    small = methods.tied(3, 14, 3)
+    plan = methods.plan(small, {"statistics": ("mean", "sum", "std", "variance")})
+    yield "squares", plan.release(methods.records(small), noise=NOISE).document
 
 
 def _trials() -> Iterator[tuple[str, bytes]]:

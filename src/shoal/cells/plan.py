@@ -20,12 +20,7 @@ from shoal.cells.comparisons.simulation import compare_methods
 from shoal.cells.estimates.differences import Difference, difference_of
 from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.estimates.results import (
-    check_counts_of,
-    check_lattice,
-    drawn_from,
-    results_of,
-)
+from shoal.cells.estimates.results import drawn_from, results_of
 from shoal.cells.estimates.typical_error import forecast, typical_errors
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import (
@@ -33,13 +28,13 @@ from shoal.cells.facts.plan_file import (
     PlanDocument,
     Record,
     claims_of,
-    described,
     met,
     parts_of,
 )
 from shoal.cells.facts.request import FEWEST_USERS, Request
 from shoal.cells.mechanisms.cell_statistics import Mean, Variance
 from shoal.cells.planners.planner import make_plan
+from shoal.cells.public_counts import Counted, PublicPlan, check_period
 from shoal.cells.shown import arrow_tables
 from shoal.cells.shown.plan_text import (
     cell_title,
@@ -57,20 +52,16 @@ from shoal.data import keys
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
-from shoal.errors import DataError, InputError
+from shoal.errors import InputError
 from shoal.files.tables import Tabular
-from shoal.files.text_table import SHOWN, Shown, TextTable, counted, texts_of
-from shoal.privacy.budget import Amount, show
+from shoal.files.text_table import SHOWN, TextTable, counted, texts_of
+from shoal.privacy.budget import Amount
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
-from shoal.privacy.unit import Periods, Unit, all_periods, unit_of_column
 from shoal.progress import Progress
 from shoal.release import envelope, release
-from shoal.release import plan as plans
-from shoal.release.columns import check_unit_of_users
 from shoal.release.envelope import CONFIDENCE
-from shoal.release.plan import check_ledger
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +93,7 @@ _BRACKETS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
+class Plan(Facts, PublicPlan[Estimates], Tabular):
     """A plan that can be carried out. `shoal.plan` makes one; `Facts` lists its facts.
 
     Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
@@ -131,7 +122,6 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
     claims_model = Claims
     record_model = Record
     manifest_model = Manifest
-    neighbours = "values: all values of one user change, the counts are public"
 
     def _text(self) -> TextTable:
         return describe(self, self.protected, self.warnings())
@@ -139,17 +129,6 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
     def warnings(self) -> list[str]:
         """Sentences that say where its typical errors or its intervals may not hold."""
         return plan_warnings(self)
-
-    @property
-    def protected(self) -> str:
-        """What is protected, in one line, and the loss over all periods if there are any."""
-        unit = Unit((self.source or {}).get("user", "user"), self.relation, self.period)
-        return str(unit) + all_periods(unit, self.periods, self.loss)
-
-    @property
-    def periods(self) -> Periods | None:
-        """The periods of the records that were counted."""
-        return self.counts.periods
 
     def __repr__(self) -> str:
         """One line."""
@@ -337,50 +316,23 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
 
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
-        check_ledger(ledger, noise)
-        checks.instance(records, Records, "records", "give the shoal.Records that were counted")
-        check_public(records)
-        records = records.at_most((self.source or {}).get("records_per_user"))
-        described = records.describe()
-        if self.source is not None and dict(self.source) != described:
-            raise DataError(
-                "columns, rules or missing= of the records differ from those of the plan",
-                "give the records that the plan was made for, or make a new plan from these",
-            )
-        check_unit_of_users(
-            records.source,
-            user=records.user,
-            value=records.value,
-            missing=records.missing,
-            privacy_unit=privacy_unit,
-            ledger=ledger,
-        )
-        unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
-        plan = self.with_source(described)
 
         def first() -> None:
             """Calls `before`, once it is known that no release is recorded yet."""
             if noise is None and before is not None:
                 before(self)
 
-        with np.errstate(all="ignore"):
-            done = plan.deliver(
-                records, described, unit, name=name, ledger=ledger, noise=noise, first=first
-            )
-        inputs = {"records": records.place, "plan": self.counts.origin}
+        done, plan, inputs = self.carried_out(
+            records, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit, first=first
+        )
         return Release.delivered(done, plan, ledger, inputs=inputs)
-
-    def check(self, private: Records) -> None:
-        """Refuses records with other bounds or counts than the plan's."""
-        check_lattice(self, private)
-        check_counts_of(self, private.counts())
 
     def draw(self, private: Records, noise: Noise) -> Estimates:
         """Reads the values once, and draws all numbers."""
-        check_lattice(self, private)
+        self.check_lattice(private)
         measures = [each.measure for each in self.statistics if each.measure is not None]
         counts, aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
-        check_counts_of(self, counts)
+        self.check_counts(counts)
         return Estimates.of(self, *draw(self, aggregate, noise))
 
     def results(self, drawn: Estimates) -> list[documents.Document]:
@@ -455,6 +407,11 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return parts_of(self, self.source)
 
     @property
+    def of_cells(self) -> list[Facts]:
+        """The plan itself."""
+        return [self]
+
+    @property
     def claims(self) -> Claims:
         """The plan's costs and promises, for readers."""
         return claims_of(self)
@@ -463,21 +420,6 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
     def size(self) -> float:
         """A bound on the absolute size of the plan's numbers, in their units."""
         return float(np.max(np.abs(self.limits))) + self.width
-
-    def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a sentence if a release has other columns than the plan."""
-        if self.source != records:
-            yield "the plan has other columns than the release"
-
-    @property
-    def asked(self) -> documents.Document:
-        """The request, and the fingerprint of the counts."""
-        return {"request": self.request.to_document(), "counts": self.counts.fingerprint}
-
-    @property
-    def _sources(self) -> Mapping[str, str | None]:
-        """The file of the records that were counted."""
-        return {"records": self.counts.origin}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -496,7 +438,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Shown, release.TableRelease[Plan, Estimates]):
+class Release(release.CellRelease[Plan, Estimates]):
     """A release: noisy numbers with their errors, and the manifest.
 
     Source: docs/theory/privacy.md#lattice-noise.
@@ -516,22 +458,6 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
     plan_model = Plan
 
-    def __repr__(self) -> str:
-        """One line."""
-        return f"<{self._head()}>"
-
-    def to_text(self, confidence: float = CONFIDENCE) -> str:
-        """The text that `print` shows, with intervals of any confidence and without the ledger."""
-        return str(self._text(confidence, origin=False))
-
-    def _head(self, *, origin: bool = True) -> str:
-        """What was released, its epsilon, and where it is recorded, in one line."""
-        what = "simulated release, not private" if self.simulated else "release"
-        entry = f", {self.origin}" if self.origin and origin else ""
-        period = self.said.guarantee.unit.period
-        whose = "user" if period is None else f"user-{period}"
-        return f"{what}, epsilon {show(self.epsilon)} per {whose}{entry}"
-
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not reliable."""
         cells = self.cells
@@ -548,7 +474,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         ]
         if "common" in table["source"].to_pylist():
             notes.insert(0, _BRACKETS)
-        head = f"{verdict}\n{self._head(origin=origin)}"
+        head = f"{verdict}\n{self.head(origin=origin)}"
         return TextTable(head, columns, self._rows(table), notes, self.warnings())
 
     def _rows(self, table: pa.Table) -> list[list[str]]:
@@ -701,26 +627,6 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         return difference_of(self.numbers, pair, (first, second), confidence)
 
 
-def check_public(records: Records) -> None:
-    """Refuses records whose counts are private, since plans of cells are made from the counts."""
-    if records.relation != Plan.relation:
-        raise InputError(
-            "the counts of these records are private, and this plan is made from public counts",
-            "call shoal.plan with keys= and users= (--keys, --users); or give the records "
-            'counts="public" if everybody may know who has how many records in which cell',
-        )
-
-
-def check_period(source: Mapping[str, Any] | None, counts: Counts) -> None:
-    """Refuses columns that divide users into other periods than the counts do."""
-    rule = counts.periods and counts.periods.rule
-    if source is not None and source.get("period") != rule:
-        raise InputError(
-            f"the counts are of {counts.of_whom}s, and the source has another period",
-            "give the records themselves, or the counts and the description of the same records",
-        )
-
-
 def plan(
     counts: Counts | Records,
     *,
@@ -743,35 +649,10 @@ def plan(
     records_per_user: int | None = None,
 ) -> Plan:
     """Chooses how users are bounded and how noise is shared: see `shoal.plan`."""
-    if isinstance(counts, Records):
-        if any(each is not None for each in (bounds, tick_bits, source)):
-            raise InputError(
-                "bounds, tick_bits or source are given together with records",
-                "leave them out, as records contain them, or give records.counts() in their place",
-            )
-        records = counts.at_most(records_per_user)
-        check_public(records)
-        counts = records.counts()
-        bounds = records.bounds
-        source = records.describe()
-        tick_bits = records.lattice.bits
-    else:
-        todo = "give records, records.counts() or Counts.from_counts(...)"
-        checks.instance(counts, Counts, "counts", todo)
-        if records_per_user is not None:
-            counts = counts.at_most(records_per_user)
-            if source is not None:
-                source = {**source, "records_per_user": records_per_user}
-    if bounds is None:
-        raise InputError(
-            "counts do not contain the bounds of values", "give for example bounds=(0, 700)"
-        )
-    if source is not None:
-        described(source)
-        check_period(source, counts)
+    counted = Counted.of(counts, bounds, tick_bits, source, records_per_user)
     request = Request.of(
-        bounds=bounds,
-        tick_bits=20 if tick_bits is None else tick_bits,
+        bounds=counted.bounds,
+        tick_bits=counted.tick_bits,
         statistics=statistics,
         epsilon=epsilon,
         error=error,
@@ -786,5 +667,5 @@ def plan(
         min_records=min_records,
         weights={} if weights is None else weights,
     )
-    facts = met(make_plan(counts, request))
-    return Plan(facts.counts, facts.request, facts.decision, source).like(facts)
+    facts = met(make_plan(counted.counts, request))
+    return Plan(facts.counts, facts.request, facts.decision, counted.source).like(facts)

@@ -147,11 +147,11 @@ def _keys(texts: list[str] | None, file: Path | None) -> Any:
 
 def _check_request(asked: dict[str, Any], bounds: Any, lattice: dict[str, Any]) -> None:
     """Refuse what cannot be asked of public counts before a large file is read for nothing."""
-    from shoal.cells.facts.request import Request
+    from shoal.planning import family_of
 
     if bounds is None:
         # Records without bounds are refused by `Records`, before anything is read.
         return
-    request = {"statistics": ["mean"], "epsilon": None} | asked
-    request = {name: each for name, each in request.items() if name not in _NOT_OF_REQUESTS}
-    Request.of(bounds=bounds, **lattice, **request)
+    given = {name: each for name, each in asked.items() if each not in (None, {}, [])}
+    request = {name: each for name, each in given.items() if name not in _NOT_OF_REQUESTS}
+    family_of(given, private=False).Request.of(bounds=bounds, **lattice, **request)

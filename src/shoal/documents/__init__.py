@@ -25,6 +25,7 @@ KINDS = {
     "shoal.trial-plan": "the plan of a trial",
     "shoal.mean-plan": "the plan of an unbiased mean",
     "shoal.presence-plan": "a plan of private counts",
+    "shoal.distributions-plan": "a plan of distributions",
 }
 # The longest part of a path in a message.
 _LONGEST = 300

@@ -19,10 +19,12 @@ from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.plan import Release
 from shoal.data import keys
 from shoal.data.counts import Counts
+from shoal.distributions import plan as distributions
 from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
 from shoal.presence import plan as presence
 from shoal.privacy.budget import show
+from shoal.release.release import CellRelease
 
 # A plan of more cells has no room for their names.
 _NAMED = 40
@@ -40,7 +42,7 @@ _AROUND = 0.5
 _CLOSE = 2.0
 
 
-def draw_release(release: Release | presence.Release, confidence: float, label: str = "") -> Figure:
+def draw_release(release: CellRelease[Any, Any], confidence: float, label: str = "") -> Figure:
     """Draws each cell's value with its interval, in a panel for each statistic; hexagons as a map.
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
@@ -88,20 +90,18 @@ def draw_release(release: Release | presence.Release, confidence: float, label: 
     return figure
 
 
-def _title(
-    release: Release | presence.Release, values: str, reliable_cells: int, cells: int
-) -> str:
+def _title(release: CellRelease[Any, Any], values: str, reliable_cells: int, cells: int) -> str:
     """Returns the title of a picture: values, how many cells are reliable, epsilon, sentences."""
     kind = "simulated, not private: " if release.simulated else ""
     of_all = f" of {cells:,}" if reliable_cells < cells else ""
     reliable = f"{reliable_cells:,}{of_all} cells reliable"
     title = f"{kind}{values}, {reliable}, epsilon {show(release.epsilon)}"
-    if isinstance(release, Release):
+    if release.plan_model.family == "cells":
         return "\n".join([title, *release.published.sentences])
     return title
 
 
-def _hexagons(release: Release | presence.Release) -> list[str] | None:
+def _hexagons(release: CellRelease[Any, Any]) -> list[str] | None:
     """Returns the names of hexagons, if cells are hexagons and nothing else."""
     rules = release.said.records.cell
     if len(rules) == 1 and rules[0].startswith("hexagon("):
@@ -304,10 +304,12 @@ def _draw_curves(found: Comparison[Facts]) -> Figure:
 
 RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {
     Release: draw_release,
+    distributions.Release: draw_release,
     presence.Release: draw_release,
 }
 PLANNED: dict[type, Callable[[Any], Figure]] = {
     Counts: draw_counts,
     Facts: draw_plan,
+    distributions.Plan: lambda plan: draw_plan(plan.cells),
     Comparison: draw_comparison,
 }

@@ -18,7 +18,7 @@ from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.errors import DataError, InputError
 from shoal.files.tables import Tabular
-from shoal.files.text_table import Shown, TextTable
+from shoal.files.text_table import TextTable
 from shoal.presence import shown
 from shoal.presence.documents import (
     Columns,
@@ -260,17 +260,13 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Shown, release.TableRelease[Plan, Drawn]):
+class Release(release.CellRelease[Plan, Drawn]):
     """A release of private counts: noisy numbers with their errors, and the manifest.
 
     Guarantees: G-LOSS, G-COVERAGE.
     """
 
     plan_model = Plan
-
-    def __repr__(self) -> str:
-        """One line."""
-        return f"<{self._head()}>"
 
     @cached_property
     def numbers(self) -> Estimates:
@@ -300,19 +296,9 @@ class Release(Shown, release.TableRelease[Plan, Drawn]):
         kept = results.results if isinstance(self.said, Manifest) else results
         return self.plan.drawn_of(kept.to_document())
 
-    def to_text(self, confidence: float = CONFIDENCE) -> str:
-        """The text that `print` shows, with intervals of any confidence and without the ledger."""
-        return str(self._text(confidence, origin=False))
-
-    def _head(self, *, origin: bool = True) -> str:
-        what = "simulated release, not private" if self.simulated else "release"
-        whose = self.said.guarantee.unit.period
-        user = "user" if whose is None else f"user-{whose}"
-        return shown.release_head(what, self.epsilon, user, self.origin if origin else "")
-
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         rows = [*self.numbers.rows(check_confidence(confidence))]
-        head = self._head(origin=origin)
+        head = self.head(origin=origin)
         return shown.release_text(self.numbers, rows, head, self._unit, self.said.records.value)
 
     def warnings(self) -> list[str]:

@@ -178,12 +178,6 @@ def plan_warnings(request: Request) -> Iterator[str]:
         )
 
 
-def release_head(what: str, epsilon: float, user: str, origin: str) -> str:
-    """What a release is and costs, in one line."""
-    entry = f", {origin}" if origin else ""
-    return f"{what}, epsilon {show(epsilon)} per {user}{entry}"
-
-
 def release_text(
     numbers: Estimates, rows: Sequence[Row], head: str, user: str, value: str | None
 ) -> TextTable:

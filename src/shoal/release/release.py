@@ -14,7 +14,8 @@ from shoal import checks, documents, files
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 from shoal.files.tables import Tabular
-from shoal.privacy.budget import from_text, round_up
+from shoal.files.text_table import Shown, TextTable
+from shoal.privacy.budget import from_text, round_up, show
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.release.envelope import (
     CONFIDENCE,
@@ -294,6 +295,35 @@ class TableRelease(Release[PlanT, Drawn], Tabular):
     def _sources(self) -> files.Places:
         """Records, ledger, and the manifest that was loaded."""
         return self.inputs
+
+
+class CellRelease(Shown, TableRelease[PlanT, Drawn]):
+    """A release with rows of cells, which print shows on one screen."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> pa.Table:
+        """The keys of the cells that readers see."""
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<{self.head()}>"
+
+    def to_text(self, confidence: float = CONFIDENCE) -> str:
+        """The text that `print` shows, with intervals of any confidence and without the ledger."""
+        return str(self._text(confidence, origin=False))
+
+    def head(self, *, origin: bool = True) -> str:
+        """Returns what was released, its epsilon, and where it is recorded, in one line."""
+        what = "simulated release, not private" if self.simulated else "release"
+        entry = f", {self.origin}" if self.origin and origin else ""
+        period = self.said.guarantee.unit.period
+        whose = "user" if period is None else f"user-{period}"
+        return f"{what}, epsilon {show(self.epsilon)} per {whose}{entry}"
+
+    @abstractmethod
+    def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
+        """Returns the text that `print` shows."""
 
 
 def damaged() -> DocumentError:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import Bools, Floats
+from shoal.arrays import Bools, Floats, Ints
 from shoal.data import keys
 from shoal.documents.model import Model
 from shoal.errors import printable
@@ -78,7 +78,7 @@ class SideBySide(NamedTuple):
 
 
 def side_by_side(
-    cells: pa.Table, rows: Sequence[Row], counts: Mapping[str, Floats] | None = None
+    cells: pa.Table, rows: Sequence[Row], counts: Mapping[str, Ints] | None = None
 ) -> SideBySide:
     """Returns the first cells with their first statistics beside one another.
 
@@ -92,7 +92,7 @@ def side_by_side(
     lines = []
     for at, key in enumerate(cells.slice(0, SHOWN).to_pylist()):
         names = [printable(str(each)) for each in key.values()]
-        line = [*names, *(f"{number[at]:,.0f}" for number in known.values())]
+        line = [*names, *(f"{number[at]:,}" for number in known.values())]
         for row in shown:
             line += _texts(row, at)
         lines.append(line)

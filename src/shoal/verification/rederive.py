@@ -17,6 +17,8 @@ from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.plan import Release as CellsRelease
 from shoal.cells.planners.largest_error import within
 from shoal.cells.planners.planner import make_plan
+from shoal.cells.public_counts import PublicPlan
+from shoal.distributions.plan import Release as DistributionsRelease
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
 from shoal.means.plan import UnbiasedEstimate
@@ -34,6 +36,7 @@ _REPLANNED = 1e-6
 
 HOMES: tuple[type[Release[Any, Any]], ...] = (
     CellsRelease,
+    DistributionsRelease,
     PresenceRelease,
     UnbiasedEstimate,
     TrialsRelease,
@@ -62,8 +65,9 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
     results = plan.results(release.released)
     yield from _unlike("claim", claims, manifest["plan"]["claims"], plan.size)
     yield from _unlike("result", results, manifest["results"], plan.size)
-    if isinstance(plan, Facts):
-        yield from _statuses(plan)
+    if isinstance(plan, PublicPlan):
+        for facts in plan.of_cells:
+            yield from _statuses(facts)
 
 
 def unlike_again(release: Release[Any, Any]) -> Iterator[str]:

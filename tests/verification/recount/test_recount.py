@@ -98,6 +98,8 @@ def intervals(manifest: Manifest) -> Iterator[tuple[Any, ...]]:
     if manifest["kind"] == "cells":
         names = [each["statistic"] for each in results]
         yield from (("results", names.index(name), "interval") for name in {*names})
+    if manifest["kind"] == "distributions":
+        yield from (("results", "parts", part, 0, "interval") for part in results["parts"])
     if manifest["kind"] == "mean":
         yield "results", "interval"
     for at, each in enumerate(results.get("estimates", ()) if isinstance(results, dict) else ()):
@@ -153,7 +155,7 @@ def test_no_value_error_or_bound_is_another() -> None:
 
     def lie(manifest: Manifest) -> Iterator[Manifest]:
         results = manifest["results"]
-        places = {"cells": (0,), "mean": ()}
+        places = {"cells": (0,), "distributions": ("parts", "squares", 0), "mean": ()}
         path = ("results", *places.get(manifest["kind"], ("estimates", 0)), "value")
         place: Any = results
         for part in path[1:]:

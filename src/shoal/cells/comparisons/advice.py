@@ -36,7 +36,7 @@ _TIMES = (2, 4)
 # Most records of a user that are tried.
 _RECORDS_PER_USER = (3, 5, 10, 20)
 # Calls between a warning and the caller of `Plan.release`.
-_CALLER = 6
+_CALLER = 7
 # The number of sizes of larger hexagons that are tried.
 _PARENTS = 3
 

@@ -144,13 +144,18 @@ def _centres(plan: Facts, aggregate: Aggregate, noise: Noise) -> Ints:
     exact = exact_numbers(plan, aggregate, noise)
     drawn = add_noise(plan, exact, noise, _FIRST_ROUND)
     estimates = Estimates.of(plan, *drawn)
+    return public_ticks(estimates, estimates.top)
+
+
+def public_ticks(estimates: Estimates, top: int) -> Ints:
+    """Returns the released means as whole parts of the width, of which there are `top`."""
     try:
         value = values_of(estimates, CONFIDENCE).value
     except np.linalg.LinAlgError:
         # A draw that fails is not charged: nothing may raise on a private number.
         value = estimates.value
-    top = estimates.top
-    part = (value - plan.bounds.lo) / plan.width
+    basis = estimates.basis
+    part = (value - basis.bounds.lo) / basis.width
     # Instead of a NaN the middle is taken, as nothing may raise.
     part = np.nan_to_num(part, nan=0.5)
     ticks = np.rint(part * top)

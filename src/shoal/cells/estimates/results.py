@@ -9,32 +9,7 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.cells.mechanisms.user_vectors import excess_of
-from shoal.data.counts import Counts
-from shoal.data.records import Records
-from shoal.errors import DataError
 from shoal.release.envelope import CONFIDENCE
-
-
-def check_lattice(plan: Facts, records: Records) -> None:
-    """Refuses records of other bounds or ticks than the plan's."""
-    given = records.lattice
-    wanted = plan.lattice
-    if given != wanted:
-        raise DataError(
-            f"the records have other bounds or tick bits than the plan: ({given.bounds.lo:g}, "
-            f"{given.bounds.hi:g}) and {given.bits} tick bits",
-            f"plan again, or give records with bounds ({wanted.bounds.lo:g}, "
-            f"{wanted.bounds.hi:g}) and {wanted.bits} tick bits",
-        )
-
-
-def check_counts_of(plan: Facts, counts: Counts) -> None:
-    """Refuses counts that differ from the plan's."""
-    if not counts.same_as(plan.counts):
-        raise DataError(
-            "the public counts of the records differ from those of the plan",
-            "check the file, or make a new plan from these records",
-        )
 
 
 def results_of(plan: Facts, numbers: Estimates) -> list[documents.Document]:

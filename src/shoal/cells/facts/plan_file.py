@@ -25,6 +25,11 @@ from shoal.release import plan as plans
 from shoal.release.envelope import Text
 
 Floating = tuple[float, ...]
+CountsPart = Annotated[
+    Any,
+    BeforeValidator(lambda each: each if isinstance(each, Counts) else Counts.from_document(each)),
+    PlainSerializer(lambda counts: counts.to_document()),
+]
 SomeFacts = TypeVar("SomeFacts", bound=Facts)
 # Fields that a decision and its document have in common.
 _DECIDED = (
@@ -85,6 +90,18 @@ class DecisionPart(Model):
     targets: Numbers | None
     duals: Duals | None
 
+    @classmethod
+    def of_decision(cls, chosen: Decision) -> DecisionPart:
+        """Returns the document of a decision."""
+        return cls(
+            method=chosen.method.name,
+            settings=dict(chosen.method.settings),
+            mechanism=chosen.method.mechanism or chosen.method.name,
+            noise=chosen.law.name,
+            duals=Duals.sparse(chosen.duals),
+            **{name: getattr(chosen, name) for name in _DECIDED},
+        )
+
     def decision(self, users: int) -> Decision:
         """Returns the decision of this document, for counts of so many users."""
         return Decision(
@@ -111,13 +128,7 @@ class PlanDocument(plans.PlanDocument):
     schema_: Literal["shoal.plan/7"] = Field(default="shoal.plan/7", alias="schema")
     request: Request
     records: Records | None
-    counts: Annotated[
-        Any,
-        BeforeValidator(
-            lambda each: each if isinstance(each, Counts) else Counts.from_document(each)
-        ),
-        PlainSerializer(lambda counts: counts.to_document()),
-    ]
+    counts: CountsPart
     decision: DecisionPart
     claims: Claims
 
@@ -160,19 +171,11 @@ def met(plan: SomeFacts) -> SomeFacts:
 
 def parts_of(plan: Facts, records: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the entries of a plan's document: request, columns, counts and decision."""
-    chosen = plan.decision
     return {
         "request": plan.request,
         "records": None if records is None else described(records),
         "counts": plan.counts,
-        "decision": DecisionPart(
-            method=chosen.method.name,
-            settings=dict(chosen.method.settings),
-            mechanism=chosen.method.mechanism or chosen.method.name,
-            noise=chosen.law.name,
-            duals=Duals.sparse(chosen.duals),
-            **{name: getattr(chosen, name) for name in _DECIDED},
-        ),
+        "decision": DecisionPart.of_decision(plan.decision),
     }
 
 

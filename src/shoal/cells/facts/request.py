@@ -73,21 +73,23 @@ def _largest_error(given: Any) -> float | str:
     return checks.number(number, "max_error", above=0, example=5)
 
 
-_Text = PlainSerializer(lambda each: None if each is None else str(each))
+PlainFraction = PlainSerializer(lambda each: None if each is None else str(each))
+TwoBounds = Annotated[tuple[float, float], BeforeValidator(_bounds)]
+ExactDelta = Annotated[Fraction, BeforeValidator(_delta), PlainFraction]
 
 
 class Request(Model):
     """Exactly the arguments of `shoal.plan`; see there for each."""
 
-    bounds: Annotated[tuple[float, float], BeforeValidator(_bounds)]
+    bounds: TwoBounds
     tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=1, most=MOST_BITS)] = 20
     statistics: Annotated[
         tuple[str, ...],
         BeforeValidator(lambda each: tuple(s.name for s in cell_statistics.statistics(each))),
     ] = ("mean",)
-    epsilon: Annotated[Fraction | None, checked(check_epsilon), _Text] = None
+    epsilon: Annotated[Fraction | None, checked(check_epsilon), PlainFraction] = None
     error: Annotated[float | None, checked(checks.number, "error", above=0, example=5)] = None
-    delta: Annotated[Fraction, BeforeValidator(_delta), _Text] = Fraction(0)
+    delta: ExactDelta = Fraction(0)
     max_error: Annotated[float | str | None, checked(_largest_error)] = None
     objective: Annotated[str | None, checked(checks.choice, OBJECTIVES, "objective")] = None
     range: Annotated[str | None, checked(checks.choice, RANGES, "range")] = None

@@ -37,8 +37,6 @@ _INSTEAD = {
     "count": "counts are public: take records.counts().to_pandas()",
     "users": "counts are public: take records.counts().to_pandas()",
     "records": "counts are public: take records.counts().to_pandas()",
-    "sum": "ask for the mean, and multiply it by the public number of records",
-    "std": "ask for the variance: the table has its square root as std",
     "median": f"{_SHARES}; {_ELSEWHERE}",
     "quantile": f"{_SHARES}; {_ELSEWHERE}",
     "histogram": f"{_SHARES}; {_ELSEWHERE}",

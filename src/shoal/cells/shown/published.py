@@ -13,6 +13,7 @@ from shoal.cells.estimates.posterior import values_of
 from shoal.cells.facts.basis import Basis, for_readers
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import Records
+from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.cells.shown.arrow_tables import Rows
 from shoal.cells.shown.left_out import counted_out, reasons
@@ -89,6 +90,11 @@ class Published(envelope.Published):
         if self.low_ticks is not None and self.high_ticks is not None:
             chosen = Interval(self.low_ticks, self.high_ticks)
         return Estimates(self.basis, [*self.steps], chosen, self.excess)
+
+    @property
+    def request(self) -> Request:
+        """What was asked."""
+        return self.basis.request
 
     @property
     def rows(self) -> Rows:

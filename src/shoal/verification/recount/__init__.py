@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DocumentError
-from shoal.verification.recount import means, presence, questions, reading, trials
+from shoal.verification.recount import (
+    distributions,
+    means,
+    presence,
+    questions,
+    reading,
+    trials,
+)
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import CellValues
 from shoal.verification.recount.reading import Document, Release
@@ -45,6 +52,7 @@ def _guarantee(release: Release) -> Iterator[str]:
 # For each kind of release, the function that reads its entries, and the one that compares them.
 KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[str]]]] = {
     "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
+    "distributions": (distributions.entries_of, distributions.differences),
     "questions": (reading.of_questions, questions.differences),
     "presence": (reading.of_presence, presence.differences),
     "mean": (reading.of_mean, means.differences),

@@ -1,0 +1,1 @@
+"""Statistics of public counts beside means: sums, standard deviations, and distributions."""

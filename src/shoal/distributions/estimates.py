@@ -1,0 +1,118 @@
+"""What is said of every cell, from the numbers that were drawn and public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.arrays import Floats
+from shoal.cells.estimates import intervals
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.estimates.posterior import values_of
+from shoal.cells.facts.basis import Basis
+from shoal.distributions.parts import Drawn
+from shoal.distributions.request import Request
+from shoal.release.envelope import CONFIDENCE
+from shoal.release.rows import Row
+
+
+class Interval(NamedTuple):
+    """The best estimate of each cell, with its interval and the number with noise alone."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    noisy: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Distributions:
+    """The statistics of all cells that readers see.
+
+    Attributes:
+        request: What was asked.
+        drawn: What was drawn.
+        counting: The records of each cell, as far as they count: with `records_per_user` less.
+    """
+
+    request: Request
+    drawn: Drawn
+    counting: Floats
+
+    def rows(self, confidence: float) -> Iterator[Row]:
+        """Yields every statistic that was asked for, in its order."""
+        for kind in self.request.kinds:
+            yield self._of_means(kind.kind, confidence)
+
+    def _of_means(self, kind: str, confidence: float) -> Row:
+        """Returns a mean, a sum, a standard deviation or a variance."""
+        of_mean = self.drawn.mean
+        assert of_mean is not None
+        judged = of_mean
+        if kind in ("mean", "sum"):
+            found = _means(of_mean, confidence)
+            noise = spread(of_mean.basis, of_mean.noise_scale)
+            if kind == "sum":
+                found = Interval(*(each * self.counting for each in found))
+                noise = noise * self.counting
+        else:
+            assert self.drawn.squares is not None
+            judged = self.drawn.squares
+            found = standard_deviation(of_mean, judged, confidence)
+            if kind == "variance":
+                found = Interval(*(each**2 for each in found))
+            noise = np.full(len(found.value), np.nan)
+        status = statuses(judged)
+        common = np.array([each != "reliable" for each in status])
+        return Row(
+            kind, kind, found.value, found.low, found.high, found.noisy, noise, status, common
+        )
+
+
+def spread(basis: Basis, values: Floats) -> Floats:
+    """Returns numbers of planned cells for all cells that readers see, NaN for the others."""
+    every = np.full(len(basis.status), np.nan)
+    every[basis.planned] = values
+    return every
+
+
+def statuses(numbers: Estimates) -> list[str]:
+    """Returns whether each cell that readers see is reliable, or why not."""
+    every: list[str] = [*numbers.basis.status]
+    found = intervals.statuses(numbers)
+    for cell, status in zip(numbers.basis.planned.tolist(), found, strict=True):
+        every[cell] = status
+    return every
+
+
+def _means(numbers: Estimates, confidence: float) -> Interval:
+    """Returns means with their intervals."""
+    found = *values_of(numbers, confidence), numbers.value
+    return Interval(*(spread(numbers.basis, each) for each in found))
+
+
+def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: float) -> Interval:
+    """Returns standard deviations from means and mean squares about these.
+
+    A mean square about c is the variance plus (mean - c)^2. About as much as noise and the spread
+    of cells let expect of that is taken off the value; of the interval's lower end as much as the
+    interval of the mean allows. Each of both intervals misses with half of the probability.
+
+    Source: docs/theory/cells.md#standard-deviations.
+    """
+    half_missing = (1 + confidence) / 2
+    centre = _means(of_mean, CONFIDENCE).value
+    mean = _means(of_mean, half_missing)
+    square = _means(of_squares, half_missing)
+    between = intervals.spread(of_mean) ** 2
+    noise = of_mean.basis.law.variance * spread(of_mean.basis, of_mean.noise_scale) ** 2
+    error = np.minimum(between * noise / np.maximum(between + noise, 1e-300), square.value / 2)
+    farthest = np.maximum(centre - mean.low, mean.high - centre)
+    lowest = np.sqrt(np.maximum(square.low - farthest**2, 0.0))
+    # No deviation of values within the bounds is larger than half of their width.
+    highest = np.minimum(np.sqrt(square.high), of_mean.basis.width / 2)
+    value = np.clip(np.sqrt(np.maximum(square.value - error, 0.0)), lowest, highest)
+    return Interval(value, lowest, highest, np.sqrt(np.maximum(square.noisy, 0.0)))

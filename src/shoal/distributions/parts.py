@@ -1,0 +1,119 @@
+"""Plans and draws the parts of a release: means, and squares about the released means.
+
+The squares of a cell are those of its values minus its released mean, which is public by then. So a
+standard deviation is the root of one more mean, in bounds of 0 to the square of the width
+(docs/theory/cells.md#standard-deviations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.arrays import Ints
+from shoal.cells.estimates.draw import draw, public_ticks
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.facts import Facts
+from shoal.cells.planners.planner import make_plan
+from shoal.data.aggregate import Aggregate
+from shoal.data.counts import Counts
+from shoal.data.value_lattice import Lattice
+from shoal.distributions.request import Request
+from shoal.errors import InputError
+from shoal.privacy.noise import Noise
+
+# Draws of the squares have numbers from here on, so that no two of a simulation are alike.
+_OF_SQUARES = 10_000_000
+
+
+class Drawn(NamedTuple):
+    """What was drawn of each part that was planned."""
+
+    mean: Estimates | None = None
+    squares: Estimates | None = None
+
+
+@dataclass(frozen=True)
+class Later(Noise):
+    """A source of noise of which the draws have higher numbers."""
+
+    noise: Noise
+    start: int
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
+        """Add noise of a later draw."""
+        return self.noise.add_laplace(steps, lattice_bits, self.start + draw)
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
+        """Add noise of a later draw."""
+        return self.noise.add_gaussian(steps, lattice_bits, self.start + draw)
+
+    def select(self, scores: Ints, scale: float, draw: int) -> int:
+        """Select by a later draw."""
+        return self.noise.select(scores, scale, self.start + draw)
+
+    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
+        """Words of a later draw."""
+        return self.noise.bits(size, self.start + draw)
+
+
+def plans_of(counts: Counts, request: Request) -> dict[str, Facts]:
+    """Returns the plan of each part of a request."""
+    check_squares(counts, request)
+    return {part: make_plan(counts, request.of_part(part)) for part in request.parts}
+
+
+def check_squares(counts: Counts, request: Request) -> None:
+    """Refuses counts of which sums of squares about a mean would not fit 64 bits."""
+    most = int(counts.count.max())
+    if "squares" in request.parts and most >= 1 << (62 - 2 * request.tick_bits):
+        raise InputError(
+            f"a user has {most // counts.units:,} records in one cell, too many for squares with "
+            f"{request.tick_bits} tick bits",
+            "use smaller cells or fewer tick bits",
+        )
+
+
+def draw_parts(plans: Mapping[str, Facts], aggregate: Aggregate, noise: Noise) -> Drawn:
+    """Draws the means, and then squares about them.
+
+    Formal guarantee: the losses of both add up, as the second draw depends on the values and on
+    what the first one gave.
+    """
+    if "mean" not in plans:
+        return Drawn()
+    of_mean = Estimates.of(plans["mean"], *draw(plans["mean"], aggregate, noise))
+    if "squares" not in plans:
+        return Drawn(of_mean)
+    of_squares = plans["squares"]
+    about = squares_about(of_mean, aggregate, plans["mean"].planned, of_squares.lattice)
+    drawn = draw(of_squares, about, Later(noise, _OF_SQUARES))
+    return Drawn(of_mean, Estimates.of(of_squares, *drawn))
+
+
+def squares_about(
+    of_mean: Estimates, aggregate: Aggregate, planned: Ints, lattice: Lattice
+) -> Aggregate:
+    """Returns squares of values about their cells' released means, as values of their own.
+
+    `planned` are the cells of these means; other cells take the middle in their place. Squares
+    follow from sums of values and of squares in whole ticks: S2 - 2 a S1 + m a^2, where a is
+    the mean in ticks. A tick of them is the square of the width divided by as many ticks.
+    """
+    bits = aggregate.lattice.bits
+    half = 1 << (bits - 1)
+    members = aggregate.memberships
+    mean = np.full(members.n_cells, half)
+    mean[planned] = public_ticks(of_mean, 1 << bits)
+    about = mean[members.cell] - half
+    squares = aggregate.squares
+    assert squares is not None
+    sums = squares - 2 * about * aggregate.centred + members.count * about**2
+    # Means of limited users are rounded, so that a sum may lie beyond its limits by a tick.
+    ticks = np.clip((sums + half) >> bits, 0, members.count << bits)
+    nothing = np.zeros_like(ticks)
+    return Aggregate(members, lattice, ticks - members.count * half, nothing)

@@ -1,0 +1,376 @@
+"""Plans of sums, standard deviations and distributions of public counts, and their releases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks, documents
+from shoal.arrays import Floats
+from shoal.cells.comparisons.advice import Advice, advise, warn_of_worth
+from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.plan_file import described, met
+from shoal.cells.facts.request import OBJECTIVES
+from shoal.cells.public_counts import Counted, PublicPlan, check_period
+from shoal.cells.shown.published import Published as PublishedPart
+from shoal.checks import check_confidence
+from shoal.data.counts import Counts
+from shoal.data.records import Records
+from shoal.data.value_lattice import Bounds
+from shoal.distributions import shown
+from shoal.distributions.documents import (
+    Manifest,
+    Part,
+    PlanDocument,
+    Published,
+    Record,
+    drawn_of_parts,
+    results_of_parts,
+)
+from shoal.distributions.estimates import Distributions
+from shoal.distributions.parts import Drawn, check_squares, draw_parts, plans_of
+from shoal.distributions.request import Request
+from shoal.errors import InputError
+from shoal.files.tables import Tabular
+from shoal.files.text_table import TextTable
+from shoal.privacy.accounting import Step
+from shoal.privacy.budget import Amount, Budget
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
+from shoal.progress import Progress
+from shoal.release import plan as plans
+from shoal.release import release
+from shoal.release.envelope import CONFIDENCE
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(PublicPlan[Drawn], Tabular):
+    """A plan of sums, standard deviations or distributions. `shoal.plan` makes one.
+
+    Source: docs/theory/cells.md#standard-deviations.
+
+    Attributes:
+        counts: The public counts.
+        request: What was asked.
+        planned: The plan of each part: `mean`, and `squares` about it.
+        source: Public description of the records, if known.
+
+    Guarantees: G-LOSS, G-PURE.
+    """
+
+    counts: Counts
+    request: Request
+    planned: Mapping[str, Facts]
+    source: Mapping[str, Any] | None = None
+
+    family = "cells"
+    kind = "distributions"
+    document_model = PlanDocument
+    claims_model = plans.Claims
+    record_model = Record
+    manifest_model = Manifest
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The steps of all parts."""
+        return [step for facts in self.planned.values() for step in facts.steps]
+
+    @property
+    def exact_loss(self) -> Budget:
+        """The losses of the parts, which add up."""
+        losses = [facts.exact_loss for facts in self.planned.values()]
+        nothing = Fraction(0)
+        epsilon = sum((each.epsilon for each in losses), nothing)
+        return Budget(epsilon, sum((each.delta for each in losses), nothing))
+
+    @property
+    def shown_cells(self) -> pa.Table:
+        """The keys of the cells that readers see."""
+        return self.cells.shown_cells
+
+    @property
+    def of_cells(self) -> list[Facts]:
+        """The plan of each part."""
+        return [*self.planned.values()]
+
+    @property
+    def cells(self) -> Facts:
+        """The part that knows the cells: any of them."""
+        return next(iter(self.planned.values()))
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """Request, columns, counts, and what was chosen for each part."""
+        return {
+            "request": self.request,
+            "records": None if self.source is None else described(self.source),
+            "counts": self.counts,
+            "parts": {name: Part.of_facts(facts) for name, facts in self.planned.items()},
+        }
+
+    @property
+    def size(self) -> float:
+        """A bound on the absolute size of the numbers."""
+        widest = max(facts.width for facts in self.planned.values())
+        largest = widest + float(np.max(np.abs(self.request.bounds)))
+        return largest * float(self.counts.totals.max())
+
+    def warnings(self) -> list[str]:
+        """Sentences that say where its typical errors or its intervals may not hold."""
+        return shown.warnings_of(self.planned)
+
+    @classmethod
+    def of_document(cls, document: Any) -> Self:
+        """Returns the plan of a document; refuses one whose parts cost more than was asked."""
+        request = document.request
+        counts = document.counts
+        if document.parts.keys() != {*request.parts}:
+            raise LookupError
+        check_squares(counts, request)
+        planned = {}
+        for name in request.parts:
+            decision = document.parts[name].decision.decision(counts.n_users)
+            planned[name] = met(Facts(counts, request.of_part(name), decision))
+        source = None if document.records is None else document.records.to_document()
+        check_period(source, counts)
+        return cls(counts, request, planned, source)
+
+    def _text(self) -> TextTable:
+        line = shown.summary(self.request, self.cells, self.loss)
+        return shown.plan_text(self.request, self.planned, self.protected, line, self.warnings())
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Plan, {shown.summary(self.request, self.cells, self.loss)}>"
+
+    def table(self) -> pa.Table:
+        """One row for each cell and statistic: keys, status, counts, and the error to be expected.
+
+        Returns:
+            `typical_error` is for values with a standard deviation of a sixth of the bounds' width,
+            and users who are about alike. Nothing is read for it.
+        """
+        return shown.plan_table(self.request, self.planned)
+
+    def advise(self, progress: Progress | None = None) -> Advice:
+        """Changes that would make more means reliable: see `shoal.cells.plan.Plan.advise`.
+
+        Args:
+            progress: Wraps the choices, to show how far they are; by default a bar on a terminal.
+
+        Returns:
+            How many means will be reliable as planned and after each change.
+        """
+        return advise(self.cells, progress)
+
+    def release(
+        self,
+        records: Records,
+        *,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        name: str = "",
+        noise: Simulated | None = None,
+        privacy_unit: str = "",
+        before: Callable[[Facts], None] | None = warn_of_worth,
+    ) -> Release:
+        """Reads the values, adds exact noise, records result and charge, and delivers.
+
+        The same plan and name again deliver what the ledger holds and cost nothing.
+
+        Args:
+            records: The records from which the plan's counts were counted.
+            ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
+                is a simulation.
+            name: What the release is about, such as a period; a release by another name draws new
+                noise and is charged again.
+            noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
+            privacy_unit: What a user is, in a word; by default the user column's name.
+            before: A function that is called with the plan of the means before values are read, as
+                in `shoal.cells.plan.Plan.release`.
+
+        Returns:
+            The noisy numbers with their errors, and the manifest.
+
+        Raises:
+            InputError: No ledger, or one with simulated noise or of another privacy unit.
+            DataError: The records do not match the plan's bounds, counts or columns.
+            BudgetError: The charge does not fit the ledger's budget.
+            LedgerError: The ledger is missing, damaged or cannot be written.
+
+        Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
+        """
+
+        def first() -> None:
+            """Calls `before`, once it is known that no release is recorded yet."""
+            if noise is None and before is not None:
+                before(self.cells)
+
+        done, plan, inputs = self.carried_out(
+            records, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit, first=first
+        )
+        return Release.delivered(done, plan, ledger, inputs=inputs)
+
+    def draw(self, private: Records, noise: Noise) -> Drawn:
+        """Reads the values once, and draws all numbers."""
+        self.check_lattice(private)
+        counts, aggregate = private.aggregate(squares="squares" in self.planned)
+        self.check_counts(counts)
+        return draw_parts(self.planned, aggregate, noise)
+
+    def results(self, drawn: Drawn) -> documents.Document:
+        """What was drawn for each part, and what follows from it."""
+        return results_of_parts(self.planned, drawn, self.numbers(drawn))
+
+    def published(self, drawn: Drawn) -> Published:
+        """Cells that readers see, what was drawn, and what follows."""
+        facts = self.cells
+        parts = {
+            name: PublishedPart.of_plan(each, getattr(drawn, name))
+            for name, each in self.planned.items()
+        }
+        return Published.of_parts(
+            request=self.request,
+            parts=parts,
+            cells=facts.shown_cells,
+            users=self.counts.users_per_cell[facts.shown],
+            records=self.counts.records[facts.shown],
+            counting=tuple(self.counting.tolist()),
+            left_out=facts.left_out,
+            warnings=tuple(shown.warnings_of_release(parts)),
+        )
+
+    def drawn_of(self, results: Any) -> Drawn:
+        """Reads the whole numbers that were drawn."""
+        return drawn_of_parts(self.planned, results)
+
+    def numbers(self, drawn: Drawn) -> Distributions:
+        """What is said of every cell."""
+        return Distributions(self.request, drawn, self.counting)
+
+    @property
+    def counting(self) -> Floats:
+        """The records of each cell that readers see, as far as they count."""
+        return np.asarray(self.counts.totals[self.cells.shown] / self.counts.units)
+
+
+@dataclass(frozen=True, eq=False)
+class Release(release.CellRelease[Plan, Drawn]):
+    """A release of sums, standard deviations or distributions, and its manifest.
+
+    Guarantees: G-LOSS, G-COVERAGE.
+    """
+
+    plan_model = Plan
+
+    @cached_property
+    def published(self) -> Published:
+        """What everybody may have of it."""
+        found: Published = super().published
+        return found
+
+    @property
+    def numbers(self) -> Distributions:
+        """What is said of every cell."""
+        return self.published.numbers
+
+    @property
+    def cells(self) -> pa.Table:
+        """The keys of the cells that readers see."""
+        return self.published.cells
+
+    def _drawn(self) -> Drawn:
+        """What was drawn, in the record or in the manifest."""
+        if isinstance(self.said, Manifest):
+            return self.numbers.drawn
+        return super()._drawn()
+
+    def meaning(self) -> list[str]:
+        """What the table's words mean, and what a user counts for, in sentences."""
+        rows = [*self.numbers.rows(CONFIDENCE)]
+        return [*shown.meaning(self.published, rows, self._user, self._most_records)]
+
+    @property
+    def _user(self) -> str:
+        """What one user is called."""
+        return self.said.guarantee.unit.name
+
+    @property
+    def _most_records(self) -> int | None:
+        """For how many of its records a user counts."""
+        most: int | None = self.said.records.records_per_user
+        return most
+
+    def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
+        rows = [*self.numbers.rows(check_confidence(confidence))]
+        notes = [*shown.meaning(self.published, rows, self._user, self._most_records)]
+        head = self.head(origin=origin)
+        return shown.release_text(self.published, rows, head, notes)
+
+    def warnings(self) -> list[str]:
+        """Sentences that a reader should know before relying on the numbers."""
+        return [*self.published.warnings]
+
+    @np.errstate(all="ignore")
+    def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
+        """One row for each cell and statistic: keys, status, counts, value and interval.
+
+        Args:
+            confidence: Probability that an interval covers; changing it costs nothing.
+            all: Whether the number with its noise alone has a column too, `noisy_value`.
+
+        Returns:
+            The `source` of a value is `own`, or `common` where it is drawn towards that of all
+            cells.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+        """
+        rows = [*self.numbers.rows(check_confidence(confidence))]
+        return shown.release_table(self.published, rows, all=all)
+
+
+def plan(
+    counts: Counts | Records,
+    *,
+    statistics: Sequence[str],
+    epsilon: Amount | None = None,
+    bounds: Bounds | tuple[float, float] | None = None,
+    delta: Amount = 0,
+    objective: str | None = None,
+    range: str | None = None,
+    min_users: int | None = None,
+    min_records: int = 1,
+    tick_bits: int | None = None,
+    source: Mapping[str, Any] | None = None,
+    records_per_user: int | None = None,
+) -> Plan:
+    """Plans statistics of public counts beside means: see `shoal.plan`."""
+    if epsilon is None:
+        raise InputError("no epsilon is given", "give the privacy loss of a user, such as 1")
+    checks.optional(objective, checks.choice, OBJECTIVES, "objective")
+    if objective == "worst_case":
+        raise InputError(
+            f"no error of {', '.join(statistics)} is certified",
+            "leave objective out, or ask for mean, variance or share_above(...) alone",
+        )
+    counted = Counted.of(counts, bounds, tick_bits, source, records_per_user)
+    asked = {} if min_users is None else {"min_users": min_users}
+    request = Request.of(
+        bounds=counted.bounds,
+        tick_bits=counted.tick_bits,
+        statistics=statistics,
+        epsilon=epsilon,
+        delta=delta,
+        range=range,
+        min_records=min_records,
+        **asked,
+    )
+    planned = plans_of(counted.counts, request)
+    return Plan(counted.counts, request, planned, counted.source)
