@@ -79,7 +79,7 @@ def test_nothing_left_is_an_error() -> None:
         ({"epsilon": None, "error": 1e-9}, "more than a tick"),
         ({"method": "magic"}, "method is 'magic'; allowed: one of balanced, equalised, uniform"),
         ({"uninformative": "hide"}, "uninformative is 'hide'; allowed: one of drop, keep, refuse"),
-        ({"statistics": ["median"]}, "no statistic 'median'"),
+        ({"statistics": ["median"]}, "method is for mean, variance"),
         ({"bounds": (10, 0)}, "bounds are \\(10, 0\\)"),
         ({"bounds": 3}, "bounds is 3"),
         ({"min_users": 0}, "min_users is 0"),
