@@ -68,7 +68,8 @@ def plan(
         statistics: Of every cell. Private counts: `users`, `records`, `sum`, `mean`, `median`,
             `quantile(0.9)`, `share_above(60)`, `share_below(60)`, `share_between(20, 60)`,
             `histogram`; by default users and means. Public counts: `mean` (the default), `sum`,
-            `std`, `variance`, `share_above(60)`.
+            `std`, `variance`, `median`, `quantile(0.9)`, `share_above(60)`, `share_below(60)`,
+            `share_between(20, 60)`, `histogram(20, 40, 60)`, `cdf(20, 40)`, `histogram`, `cdf`.
         records_per_user: Each user counts for at most so many of its records: all records of a user
             with m weigh min(m, records_per_user)/m, in both relations.
         keys: Private counts: the cells. A mapping with the keys of each cell rule, of which all
@@ -156,12 +157,12 @@ def family_of(asked: Mapping[str, Any], *, private: bool) -> Any:
 
         return presence
     statistics = checks.items(asked.get("statistics", ["mean"]), "statistics", least=1)
-    shares = [each for each in statistics if str(each).startswith("share_")]
+    shares = [each for each in statistics if str(each).startswith("share_above")]
     is_certified = asked.get("objective") == "worst_case" or any(
         asked.get(each) is not None for each in _CERTIFIED
     )
     others = {*statistics} - {"mean", "variance", *shares}
-    if not others and (is_certified or shares or [*statistics] == ["mean"]):
+    if not others and (is_certified or [*statistics] == ["mean"]):
         from shoal.cells import plan as cells
 
         return cells

@@ -325,7 +325,7 @@ def protected(release: Any, entry: Entry | None) -> list[str]:
     values = f"The values are those of {measured(release.manifest) or 'the records'}"
     request = None
     if family == "cells":
-        request = release.published.basis.request
+        request = release.published.request
     elif family == "presence":
         request = release.plan.request
     if request is not None and measured(release.manifest):

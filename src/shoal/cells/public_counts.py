@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from shoal import checks, documents
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import described
+from shoal.cells.facts.shown_cells import ShownCells
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
@@ -72,17 +72,10 @@ class Counted(NamedTuple):
         return cls(counts, bounds, _TICK_BITS if tick_bits is None else tick_bits, source)
 
 
-class PublicPlan(plans.Plan[Records, Drawn], Generic[Drawn]):
+class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
     """A plan that is made from public counts."""
 
-    counts: Counts
-
     neighbours = "values: all values of one user change, the counts are public"
-
-    @property
-    @abstractmethod
-    def shown_cells(self) -> pa.Table:
-        """The keys of the cells that readers see."""
 
     @property
     @abstractmethod

@@ -117,7 +117,7 @@ Statistic = Annotated[
     Texts,
     first(
         "Private counts: users, records, sum, mean, median, 'quantile(0.9)', 'share_above(60)', "
-        "histogram. Public counts: mean, sum, std, variance, 'share_above(60)'."
+        "histogram. Public counts: these but users and records, and std, variance, cdf."
     ),
 ]
 Method = Annotated[

@@ -9,22 +9,29 @@ import numpy as np
 from pydantic import Field
 
 from shoal import documents
+from shoal.arrays import Ints
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.estimates.results import drawn_from, results_of
-from shoal.cells.facts.basis import Basis
+from shoal.cells.estimates.results import drawn_from
+from shoal.cells.estimates.results import results_of as results_of_means
+from shoal.cells.facts import coarse
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import Claims as PartClaims
 from shoal.cells.facts.plan_file import CountsPart, DecisionPart, Records, Result, claims_of
 from shoal.cells.facts.request import Request as PartRequest
 from shoal.cells.shown.left_out import counted_out
 from shoal.cells.shown.published import Published as PublishedPart
+from shoal.data.counts import Counts
+from shoal.data.value_lattice import Lattice
+from shoal.distributions.bin_estimates import Bins
+from shoal.distributions.bins import DrawnBins, common, edges_of
 from shoal.distributions.estimates import Distributions
 from shoal.distributions.parts import Drawn
 from shoal.distributions.request import Request
-from shoal.documents.model import Integers, Model
+from shoal.distributions.units import BITS, Units
+from shoal.documents.model import Integers, Model, Numbers
 from shoal.release import envelope
 from shoal.release import plan as plans
-from shoal.release.envelope import CONFIDENCE, Keys, Text
+from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Keys, Text
 from shoal.release.rows import RowPart
 
 
@@ -42,6 +49,73 @@ class Part(Model):
         return cls(request=facts.request, decision=decision, claims=claims_of(facts))
 
 
+class UnitsPart(Model):
+    """The plan of bins: see `shoal.distributions.units.Units`."""
+
+    units: Integers
+    vote: int
+    rounds: int
+    bins: int
+
+    @classmethod
+    def of_units(cls, units: Units) -> Self:
+        """Returns the document of units."""
+        return cls(units=units.units, vote=units.vote, rounds=units.rounds, bins=units.bins)
+
+    def units_of(self, counts: Counts, cells: Ints) -> Units:
+        """Returns the units of the members of these cells, checked."""
+        found = Units(counts, cells, self.units, self.vote, self.rounds, self.bins)
+        found.check()
+        return found
+
+
+class DrawnPart(Model):
+    """The bins that were drawn: see `shoal.distributions.bins.DrawnBins`."""
+
+    rounds: tuple[tuple[int, ...], ...]
+    edges: tuple[int, ...]
+    rows: tuple[tuple[int, ...], ...]
+
+
+class BinsPart(DrawnPart):
+    """The bins of cells for readers.
+
+    Attributes:
+        total: The units of each planned cell, which its bins add up to.
+        moved: The part of each cell's weight that caps and rounding moved.
+        few: Whether no common distribution was found as users are too few.
+    """
+
+    total: Integers
+    moved: Numbers
+    few: bool
+
+    @classmethod
+    def of_drawn(cls, units: Units, drawn: DrawnBins) -> Self:
+        """Returns what everybody may have of bins that were drawn."""
+        few_users = units.counts.users_per_cell[units.cells] < FEWEST_ALIKE
+        return cls(
+            rounds=tuple(map(tuple, drawn.rounds)),
+            edges=tuple(drawn.edges),
+            rows=tuple(map(tuple, drawn.rows)),
+            total=units.total,
+            moved=np.minimum(coarse.parts_upwards(units.moved, few_users), 1.0),
+            few=units.bins > 1 and not units.rounds,
+        )
+
+    def bins(self, lattice: Lattice) -> Bins:
+        """Returns the parts of each cell in bins, in the value's unit."""
+        total = np.maximum(self.total, 1)
+        top = 1 << lattice.bits
+        low = lattice.bounds.lo
+        edges = low + np.array([0, *self.edges, top]) / top * float(lattice.bounds.width)
+        rows = np.array(self.rows, dtype=np.float64).reshape(len(total), -1)
+        found = None
+        if self.rounds or self.few:
+            found = common([[*each] for each in self.rounds], lattice.bits)
+        return Bins(rows / total[:, None], 2.0**BITS / total, self.moved, edges, found)
+
+
 class PlanDocument(plans.PlanDocument):
     """A plan of statistics of public counts."""
 
@@ -52,6 +126,7 @@ class PlanDocument(plans.PlanDocument):
     records: Records | None
     counts: CountsPart
     parts: dict[str, Part]
+    bins: UnitsPart | None
     claims: plans.Claims
 
 
@@ -59,6 +134,7 @@ class Results(Model):
     """The numbers that were drawn for each part, and a row of what follows for each statistic."""
 
     parts: dict[str, tuple[Result, ...]]
+    bins: DrawnPart | None
     rows: tuple[RowPart, ...]
 
 
@@ -77,6 +153,7 @@ class Published(envelope.Published):
     Attributes:
         request: What was asked.
         parts: The means of values and of squares, as a release of each would be published.
+        bins: The bins of cells, if any were drawn.
         cells: The keys of these cells.
         users: The users of each cell.
         records: The records of each cell.
@@ -90,6 +167,7 @@ class Published(envelope.Published):
     results: None = None
     request: Request
     parts: dict[str, PublishedPart]
+    bins: BinsPart | None
     cells: Keys
     users: Integers
     records: Integers
@@ -106,25 +184,22 @@ class Published(envelope.Published):
         return cls(rows=(), **entries).again()
 
     @property
-    def basis(self) -> Basis:
-        """The public numbers of the first part, which knows bounds, cells and rules."""
-        return next(iter(self.parts.values())).basis
-
-    @property
     def sentences(self) -> list[str]:
         """How many cells public rules leave out, in words."""
-        return [*counted_out(self.basis.request, self.left_out)]
+        return [*counted_out(self.request, self.left_out)]
 
     @property
     def numbers(self) -> Distributions:
         """What is said of every cell."""
-        drawn = {name: part.numbers for name, part in self.parts.items()}
-        return Distributions(self.request, Drawn(**drawn), np.array(self.counting))
+        drawn = drawn_means({name: part.numbers for name, part in self.parts.items()})
+        bins = None if self.bins is None else self.bins.bins(self.request.lattice)
+        return Distributions(self.request, drawn, np.array(self.counting), bins)
 
     @property
     def size(self) -> float:
         """The largest number that the bounds allow."""
-        return max(part.size for part in self.parts.values()) * max(1.0, *self.counting)
+        low, high = self.request.bounds
+        return max((high - low) ** 2, abs(low), abs(high)) * max(1.0, *self.counting)
 
     def again(self) -> Self:
         """Returns the same, computed from what was drawn."""
@@ -145,23 +220,50 @@ def rows_of(numbers: Distributions) -> tuple[RowPart, ...]:
     return tuple(map(RowPart.of_row, numbers.rows(CONFIDENCE)))
 
 
-def results_of_parts(
+def drawn_means(parts: Mapping[str, Estimates]) -> Drawn:
+    """Returns what was drawn of means, by the names of the parts."""
+    return Drawn(parts.get("mean"), parts.get("squares"))
+
+
+def results_of(
     plan: Mapping[str, Facts], drawn: Drawn, numbers: Distributions
 ) -> documents.Document:
     """Returns what was drawn and what follows from it, as JSON."""
-    parts = {name: results_of(facts, _of(drawn, name)) for name, facts in plan.items()}
-    return {"parts": parts, "rows": [each.to_document() for each in rows_of(numbers)]}
+    of_means = {"mean": drawn.mean, "squares": drawn.squares}
+    parts = {
+        name: results_of_means(facts, found)
+        for name, facts in plan.items()
+        if (found := of_means[name]) is not None
+    }
+    return {
+        "parts": parts,
+        "bins": None if drawn.bins is None else drawn.bins._asdict(),
+        "rows": [each.to_document() for each in rows_of(numbers)],
+    }
 
 
-def _of(drawn: Drawn, name: str) -> Estimates:
-    """Returns what was drawn of a part that was planned."""
-    found: Estimates = getattr(drawn, name)
-    return found
-
-
-def drawn_of_parts(plan: Mapping[str, Facts], results: Mapping[str, Any]) -> Drawn:
-    """Returns the numbers that were drawn, from results as JSON."""
+def drawn_of(
+    plan: Mapping[str, Facts], units: Units | None, request: Request, results: Mapping[str, Any]
+) -> Drawn:
+    """Returns the numbers that were drawn, from results as JSON; LookupError if they do not fit."""
     stated = results["parts"]
-    if stated.keys() != plan.keys():
+    bins = results["bins"]
+    if stated.keys() != plan.keys() or (bins is None) != (units is None):
         raise LookupError
-    return Drawn(**{name: drawn_from(facts, stated[name]) for name, facts in plan.items()})
+    drawn = drawn_means({name: drawn_from(facts, stated[name]) for name, facts in plan.items()})
+    if units is None:
+        return drawn
+    found = DrawnBins(*([*bins[name]] for name in DrawnBins._fields))
+    wanted = edges_of(found.rounds, request.thresholds, units.bins, request.tick_bits)
+    sums = [sum(row) for row in found.rows]
+    many = {len(row) for row in found.rows}
+    votes = {sum(each) for each in found.rounds}
+    if (
+        len(found.rounds) != units.rounds
+        or found.edges != wanted
+        or many != {len(wanted) + 1}
+        or sums != units.total.tolist()
+        or not votes <= {units.votes}
+    ):
+        raise LookupError
+    return drawn._replace(bins=found)

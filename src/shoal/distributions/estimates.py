@@ -13,10 +13,12 @@ from shoal.cells.estimates import intervals
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
 from shoal.cells.facts.basis import Basis
+from shoal.distributions.bin_estimates import MOST_MOVED, Bins
 from shoal.distributions.parts import Drawn
-from shoal.distributions.request import Request
+from shoal.distributions.request import OF_MEANS, Request
 from shoal.release.envelope import CONFIDENCE
 from shoal.release.rows import Row
+from shoal.release.statistics import Statistic
 
 
 class Interval(NamedTuple):
@@ -36,16 +38,54 @@ class Distributions:
         request: What was asked.
         drawn: What was drawn.
         counting: The records of each cell, as far as they count: with `records_per_user` less.
+        bins: The bins of these cells; None if no statistic needs any.
     """
 
     request: Request
     drawn: Drawn
     counting: Floats
+    bins: Bins | None = None
 
     def rows(self, confidence: float) -> Iterator[Row]:
         """Yields every statistic that was asked for, in its order."""
         for kind in self.request.kinds:
-            yield self._of_means(kind.kind, confidence)
+            if kind.kind in OF_MEANS:
+                yield self._of_means(kind.kind, confidence)
+                continue
+            for each in self.request.rows_of(kind, self.inner_edges):
+                yield self.of_bins(each, confidence)._replace(asked=kind.name)
+
+    @property
+    def inner_edges(self) -> list[float]:
+        """The edges between bins, in the value's unit."""
+        found: list[float] = [] if self.bins is None else self.bins.edges[1:-1].tolist()
+        return found
+
+    def of_bins(self, kind: Statistic, confidence: float) -> Row:
+        """Returns a share or a quantile, which follows from bins."""
+        bins = self.bins
+        assert bins is not None
+        unknown = np.full(len(bins.plain), np.nan)
+        noise = unknown
+        if kind.kind in ("median", "quantile"):
+            value, low, high = bins.quantile(kind.level, confidence)
+            noisy = unknown
+        else:
+            first, last = self._edges(kind)
+            value, low, high = bins.share(first, last, confidence)
+            noisy = bins.plain[:, first:last].sum(axis=1)
+            noise = bins.noise
+        status = np.where(bins.reliable, "reliable", "too noisy").astype(object)
+        status[bins.moved > MOST_MOVED] = "few users dominate"
+        common = status != "reliable"
+        return Row(kind.name, kind.name, value, low, high, noisy, noise, status.tolist(), common)
+
+    def _edges(self, kind: Statistic) -> tuple[int, int]:
+        """Returns the edges between which values count for a share."""
+        assert self.bins is not None
+        low, high = kind.limits
+        first = 0 if low == -np.inf else self.bins.edge_of(low)
+        return first, self.bins.bins if high == np.inf else self.bins.edge_of(high)
 
     def _of_means(self, kind: str, confidence: float) -> Row:
         """Returns a mean, a sum, a standard deviation or a variance."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,16 @@ from numpy.typing import NDArray
 from shoal.arrays import Ints
 from shoal.cells.estimates.draw import draw, public_ticks
 from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.decision import Status, public_status
 from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.shown_cells import ShownCells
 from shoal.cells.planners.planner import make_plan
 from shoal.data.aggregate import Aggregate
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
+from shoal.distributions.bins import DrawnBins
 from shoal.distributions.request import Request
+from shoal.distributions.units import Units, plan_units
 from shoal.errors import InputError
 from shoal.privacy.noise import Noise
 
@@ -35,6 +40,29 @@ class Drawn(NamedTuple):
 
     mean: Estimates | None = None
     squares: Estimates | None = None
+    bins: DrawnBins | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(ShownCells):
+    """What was asked of public counts, and the plan of each part of it.
+
+    Attributes:
+        counts: The public counts.
+        request: What was asked.
+        planned: The plan of each part that is one of means: `mean`, and `squares` about it.
+        units: The plan of bins; None if no statistic needs any.
+    """
+
+    counts: Counts
+    request: Request
+    planned: Mapping[str, Facts]
+    units: Units | None
+
+    @cached_property
+    def status(self) -> tuple[Status, ...]:
+        """The status of each cell by public rules alone."""
+        return tuple(public_status(self.counts, self.request))
 
 
 @dataclass(frozen=True)
@@ -62,9 +90,34 @@ class Later(Noise):
 
 
 def plans_of(counts: Counts, request: Request) -> dict[str, Facts]:
-    """Returns the plan of each part of a request."""
+    """Returns the plan of each part of a request that is one of means."""
     check_squares(counts, request)
-    return {part: make_plan(counts, request.of_part(part)) for part in request.parts}
+    return {part: make_plan(counts, request.of_part(part)) for part in request.of_means}
+
+
+def units_of(counts: Counts, request: Request) -> Units | None:
+    """Returns the plan of bins, if a request needs any."""
+    if "bins" not in request.parts:
+        return None
+    return plan_units(
+        counts,
+        planned_cells(counts, request),
+        float(request.epsilon / len(request.parts)),
+        finds=request.finds,
+        certified=request.objective == "worst_case",
+    )
+
+
+def planned_cells(counts: Counts, request: Request) -> Ints:
+    """Returns the cells that public rules leave."""
+    cells = np.flatnonzero(public_status(counts, request) == "planned")
+    if not len(cells):
+        raise InputError(
+            f"every cell has fewer than {request.min_users:,} users or {request.min_records:,} "
+            "records, and would be left out",
+            "use larger cells, or lower min_users and min_records",
+        )
+    return cells
 
 
 def check_squares(counts: Counts, request: Request) -> None:
@@ -78,14 +131,12 @@ def check_squares(counts: Counts, request: Request) -> None:
         )
 
 
-def draw_parts(plans: Mapping[str, Facts], aggregate: Aggregate, noise: Noise) -> Drawn:
+def draw_means(plans: Mapping[str, Facts], aggregate: Aggregate, noise: Noise) -> Drawn:
     """Draws the means, and then squares about them.
 
     Formal guarantee: the losses of both add up, as the second draw depends on the values and on
     what the first one gave.
     """
-    if "mean" not in plans:
-        return Drawn()
     of_mean = Estimates.of(plans["mean"], *draw(plans["mean"], aggregate, noise))
     if "squares" not in plans:
         return Drawn(of_mean)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -17,30 +18,42 @@ from shoal.arrays import Floats
 from shoal.cells.comparisons.advice import Advice, advise, warn_of_worth
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import described, met
-from shoal.cells.facts.request import OBJECTIVES
 from shoal.cells.public_counts import Counted, PublicPlan, check_period
 from shoal.cells.shown.published import Published as PublishedPart
 from shoal.checks import check_confidence
+from shoal.data.aggregate import Aggregate
 from shoal.data.counts import Counts
-from shoal.data.records import Records
+from shoal.data.records import Measure, Records
 from shoal.data.value_lattice import Bounds
 from shoal.distributions import shown
+from shoal.distributions.bin_estimates import Bins
+from shoal.distributions.bins import draw_bins
 from shoal.distributions.documents import (
+    BinsPart,
     Manifest,
     Part,
     PlanDocument,
     Published,
     Record,
-    drawn_of_parts,
-    results_of_parts,
+    UnitsPart,
+    drawn_of,
+    results_of,
 )
 from shoal.distributions.estimates import Distributions
-from shoal.distributions.parts import Drawn, check_squares, draw_parts, plans_of
+from shoal.distributions.parts import (
+    Drawn,
+    Parts,
+    check_squares,
+    draw_means,
+    planned_cells,
+    plans_of,
+    units_of,
+)
 from shoal.distributions.request import Request
 from shoal.errors import InputError
 from shoal.files.tables import Tabular
 from shoal.files.text_table import TextTable
-from shoal.privacy.accounting import Step
+from shoal.privacy.accounting import Step, account
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
@@ -48,26 +61,22 @@ from shoal.progress import Progress
 from shoal.release import plan as plans
 from shoal.release import release
 from shoal.release.envelope import CONFIDENCE
+from shoal.release.rows import Row, histogram_table
+from shoal.release.statistics import Statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PublicPlan[Drawn], Tabular):
+class Plan(Parts, PublicPlan[Drawn], Tabular):
     """A plan of sums, standard deviations or distributions. `shoal.plan` makes one.
 
     Source: docs/theory/cells.md#standard-deviations.
 
     Attributes:
-        counts: The public counts.
-        request: What was asked.
-        planned: The plan of each part: `mean`, and `squares` about it.
         source: Public description of the records, if known.
 
     Guarantees: G-LOSS, G-PURE.
     """
 
-    counts: Counts
-    request: Request
-    planned: Mapping[str, Facts]
     source: Mapping[str, Any] | None = None
 
     family = "cells"
@@ -80,30 +89,23 @@ class Plan(PublicPlan[Drawn], Tabular):
     @property
     def steps(self) -> Sequence[Step]:
         """The steps of all parts."""
-        return [step for facts in self.planned.values() for step in facts.steps]
+        steps = [step for facts in self.planned.values() for step in facts.steps]
+        return steps if self.units is None else [*steps, *self.units.steps]
 
     @property
     def exact_loss(self) -> Budget:
         """The losses of the parts, which add up."""
         losses = [facts.exact_loss for facts in self.planned.values()]
+        if self.units is not None:
+            losses.append(Budget(account(self.units.steps, Fraction(0)).epsilon))
         nothing = Fraction(0)
         epsilon = sum((each.epsilon for each in losses), nothing)
         return Budget(epsilon, sum((each.delta for each in losses), nothing))
 
     @property
-    def shown_cells(self) -> pa.Table:
-        """The keys of the cells that readers see."""
-        return self.cells.shown_cells
-
-    @property
     def of_cells(self) -> list[Facts]:
         """The plan of each part."""
         return [*self.planned.values()]
-
-    @property
-    def cells(self) -> Facts:
-        """The part that knows the cells: any of them."""
-        return next(iter(self.planned.values()))
 
     @property
     def parts(self) -> Mapping[str, Any]:
@@ -113,42 +115,44 @@ class Plan(PublicPlan[Drawn], Tabular):
             "records": None if self.source is None else described(self.source),
             "counts": self.counts,
             "parts": {name: Part.of_facts(facts) for name, facts in self.planned.items()},
+            "bins": None if self.units is None else UnitsPart.of_units(self.units),
         }
 
     @property
     def size(self) -> float:
         """A bound on the absolute size of the numbers."""
-        widest = max(facts.width for facts in self.planned.values())
-        largest = widest + float(np.max(np.abs(self.request.bounds)))
-        return largest * float(self.counts.totals.max())
+        low, high = self.request.bounds
+        widest = max((high - low) ** 2, abs(low), abs(high))
+        return widest * float(self.counts.totals.max())
 
     def warnings(self) -> list[str]:
         """Sentences that say where its typical errors or its intervals may not hold."""
-        return shown.warnings_of(self.planned)
+        return [*shown.warnings_of(self)]
 
     @classmethod
     def of_document(cls, document: Any) -> Self:
         """Returns the plan of a document; refuses one whose parts cost more than was asked."""
         request = document.request
         counts = document.counts
-        if document.parts.keys() != {*request.parts}:
+        has_bins = document.bins is not None
+        if document.parts.keys() != {*request.of_means} or has_bins != ("bins" in request.parts):
             raise LookupError
         check_squares(counts, request)
         planned = {}
-        for name in request.parts:
+        for name in request.of_means:
             decision = document.parts[name].decision.decision(counts.n_users)
             planned[name] = met(Facts(counts, request.of_part(name), decision))
         source = None if document.records is None else document.records.to_document()
         check_period(source, counts)
-        return cls(counts, request, planned, source)
+        units = document.bins and document.bins.units_of(counts, planned_cells(counts, request))
+        return cls(counts, request, planned, units, source)
 
     def _text(self) -> TextTable:
-        line = shown.summary(self.request, self.cells, self.loss)
-        return shown.plan_text(self.request, self.planned, self.protected, line, self.warnings())
+        return shown.plan_text(self, self.loss, self.protected)
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Plan, {shown.summary(self.request, self.cells, self.loss)}>"
+        return f"<Plan, {shown.summary(self, self.loss)}>"
 
     def table(self) -> pa.Table:
         """One row for each cell and statistic: keys, status, counts, and the error to be expected.
@@ -157,7 +161,7 @@ class Plan(PublicPlan[Drawn], Tabular):
             `typical_error` is for values with a standard deviation of a sixth of the bounds' width,
             and users who are about alike. Nothing is read for it.
         """
-        return shown.plan_table(self.request, self.planned)
+        return shown.plan_table(self)
 
     def advise(self, progress: Progress | None = None) -> Advice:
         """Changes that would make more means reliable: see `shoal.cells.plan.Plan.advise`.
@@ -168,7 +172,9 @@ class Plan(PublicPlan[Drawn], Tabular):
         Returns:
             How many means will be reliable as planned and after each change.
         """
-        return advise(self.cells, progress)
+        if "mean" not in self.planned:
+            raise InputError("advice is for means", "ask for the mean, too, or try other epsilons")
+        return advise(self.planned["mean"], progress)
 
     def release(
         self,
@@ -209,8 +215,8 @@ class Plan(PublicPlan[Drawn], Tabular):
 
         def first() -> None:
             """Calls `before`, once it is known that no release is recorded yet."""
-            if noise is None and before is not None:
-                before(self.cells)
+            if noise is None and before is not None and "mean" in self.planned:
+                before(self.planned["mean"])
 
         done, plan, inputs = self.carried_out(
             records, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit, first=first
@@ -220,17 +226,35 @@ class Plan(PublicPlan[Drawn], Tabular):
     def draw(self, private: Records, noise: Noise) -> Drawn:
         """Reads the values once, and draws all numbers."""
         self.check_lattice(private)
-        counts, aggregate = private.aggregate(squares="squares" in self.planned)
+        drawn = Drawn()
+        if self.planned:
+            aggregate = self._read(private, squares="squares" in self.planned)
+            drawn = draw_means(self.planned, aggregate, noise)
+        if self.units is None:
+            return drawn
+        given = self.request.thresholds
+        bits = self.request.tick_bits
+
+        def read(measures: Sequence[Measure]) -> Aggregate:
+            """Adds measures up in a pass of its own."""
+            return self._read(private, measures)
+
+        return drawn._replace(bins=draw_bins(self.units, given, bits, read, noise))
+
+    def _read(
+        self, private: Records, measures: Sequence[Measure] = (), *, squares: bool = False
+    ) -> Aggregate:
+        """Adds up the values, and measures of them."""
+        counts, aggregate = private.aggregate(measures, squares=squares)
         self.check_counts(counts)
-        return draw_parts(self.planned, aggregate, noise)
+        return aggregate
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn for each part, and what follows from it."""
-        return results_of_parts(self.planned, drawn, self.numbers(drawn))
+        return results_of(self.planned, drawn, self.numbers(drawn))
 
     def published(self, drawn: Drawn) -> Published:
         """Cells that readers see, what was drawn, and what follows."""
-        facts = self.cells
         parts = {
             name: PublishedPart.of_plan(each, getattr(drawn, name))
             for name, each in self.planned.items()
@@ -238,26 +262,35 @@ class Plan(PublicPlan[Drawn], Tabular):
         return Published.of_parts(
             request=self.request,
             parts=parts,
-            cells=facts.shown_cells,
-            users=self.counts.users_per_cell[facts.shown],
-            records=self.counts.records[facts.shown],
+            bins=self._bins(drawn),
+            cells=self.shown_cells,
+            users=self.counts.users_per_cell[self.shown],
+            records=self.counts.records[self.shown],
             counting=tuple(self.counting.tolist()),
-            left_out=facts.left_out,
-            warnings=tuple(shown.warnings_of_release(parts)),
+            left_out=self.left_out,
+            warnings=tuple(shown.warnings_of_release(self, parts)),
         )
 
     def drawn_of(self, results: Any) -> Drawn:
         """Reads the whole numbers that were drawn."""
-        return drawn_of_parts(self.planned, results)
+        return drawn_of(self.planned, self.units, self.request, results)
 
     def numbers(self, drawn: Drawn) -> Distributions:
         """What is said of every cell."""
-        return Distributions(self.request, drawn, self.counting)
+        found = self._bins(drawn)
+        bins = None if found is None else found.bins(self.request.lattice)
+        return Distributions(self.request, drawn, self.counting, bins)
+
+    def _bins(self, drawn: Drawn) -> BinsPart | None:
+        """The bins for everybody, if any were drawn."""
+        if self.units is None or drawn.bins is None:
+            return None
+        return BinsPart.of_drawn(self.units, drawn.bins)
 
     @property
     def counting(self) -> Floats:
         """The records of each cell that readers see, as far as they count."""
-        return np.asarray(self.counts.totals[self.cells.shown] / self.counts.units)
+        return np.asarray(self.counts.totals[self.shown] / self.counts.units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +368,67 @@ class Release(release.CellRelease[Plan, Drawn]):
         rows = [*self.numbers.rows(check_confidence(confidence))]
         return shown.release_table(self.published, rows, all=all)
 
+    def quantiles(
+        self, levels: float | Sequence[float], confidence: float = CONFIDENCE
+    ) -> pa.Table:
+        """Quantiles of the values of every cell: free, from what was released.
+
+        Args:
+            levels: One or more numbers between 0 and 1, such as 0.9.
+            confidence: Probability that an interval covers.
+
+        Returns:
+            A row for each cell and level, as `table`.
+
+        Raises:
+            InputError: No bins were drawn, or a level is not usable.
+        """
+        listed = [levels] if isinstance(levels, float) else checks.items(levels, "levels", least=1)
+        numbers = [checks.number(each, "a level", above=0, below=1) for each in listed]
+        kinds = [Statistic(f"quantile({p:g})", "quantile", (p,)) for p in numbers]
+        return shown.release_table(self.published, self._of_bins(kinds, confidence))
+
+    def histogram(self, confidence: float = CONFIDENCE) -> pa.Table:
+        """Shares of the values of every cell in all bins: free.
+
+        Args:
+            confidence: Probability that an interval covers.
+
+        Returns:
+            A row for each cell and bin: keys, `bin_low`, `bin_high`, `share`, `low`, `high`,
+            `status`.
+
+        Raises:
+            InputError: No bins were drawn.
+        """
+        bins = self.bins()
+        limits = [each.limits for each in bins]
+        return histogram_table(self.cells, limits, self._of_bins(bins, confidence))
+
+    def bins(self) -> list[Statistic]:
+        """The bins of the histogram, as shares between two limits."""
+        edges = self._checked_bins().edges.tolist()
+        return [
+            Statistic(f"share_between({low:g}, {high:g})", "bin", (low, high))
+            for low, high in pairwise(edges)
+        ]
+
+    def _checked_bins(self) -> Bins:
+        """The bins, or the error that there are none."""
+        if self.numbers.bins is None:
+            raise InputError(
+                "no bins were drawn",
+                "ask for median, a quantile, shares or histogram in the plan; then these are free",
+            )
+        return self.numbers.bins
+
+    @np.errstate(all="ignore")
+    def _of_bins(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
+        """Statistics that follow from bins."""
+        self._checked_bins()
+        check_confidence(confidence)
+        return [self.numbers.of_bins(each, confidence) for each in kinds]
+
 
 def plan(
     counts: Counts | Records,
@@ -354,12 +448,6 @@ def plan(
     """Plans statistics of public counts beside means: see `shoal.plan`."""
     if epsilon is None:
         raise InputError("no epsilon is given", "give the privacy loss of a user, such as 1")
-    checks.optional(objective, checks.choice, OBJECTIVES, "objective")
-    if objective == "worst_case":
-        raise InputError(
-            f"no error of {', '.join(statistics)} is certified",
-            "leave objective out, or ask for mean, variance or share_above(...) alone",
-        )
     counted = Counted.of(counts, bounds, tick_bits, source, records_per_user)
     asked = {} if min_users is None else {"min_users": min_users}
     request = Request.of(
@@ -368,9 +456,11 @@ def plan(
         statistics=statistics,
         epsilon=epsilon,
         delta=delta,
+        objective=objective,
         range=range,
         min_records=min_records,
         **asked,
     )
     planned = plans_of(counted.counts, request)
-    return Plan(counted.counts, request, planned, counted.source)
+    units = units_of(counted.counts, request)
+    return Plan(counted.counts, request, planned, units, counted.source)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
+import numpy as np
 from pydantic import BeforeValidator, model_validator
 
 from shoal import checks
 from shoal.cells.facts.request import (
     FEWEST_USERS,
+    OBJECTIVES,
     RANGES,
     ExactDelta,
     PlainFraction,
@@ -26,12 +30,20 @@ from shoal.release.statistics import Statistic, read_statistic
 # Statistics that follow from the mean, and from squares about it.
 OF_MEANS = ("mean", "sum", "std", "variance")
 OF_SQUARES = ("std", "variance")
+# Statistics that follow from bins.
+_SHARES = ("share_above", "share_below", "share_between")
+_SEVERAL = ("histogram", "cdf")
+_QUANTILES = ("median", "quantile")
 _MOST_STATISTICS = 30
 # What to do instead of asking for another statistic.
 _INSTEAD = {
     "count": "counts are public: take records.counts().to_pandas()",
     "users": "counts are public: take records.counts().to_pandas()",
     "records": "counts are public: take records.counts().to_pandas()",
+    "min": "the smallest value is one person's: ask for quantile(0.01)",
+    "max": "the largest value is one person's: ask for quantile(0.99)",
+    "range": "both ends are single persons': ask for quantile(0.01) and quantile(0.99)",
+    "mode": "ask for histogram, whose fullest bin is the mode",
     "presence": 'who is in which cell is public here; if it is secret, leave counts="public" out',
 }
 
@@ -39,22 +51,27 @@ _INSTEAD = {
 def statistic_of(text: object) -> Statistic:
     """Returns a statistic by its name; InputError for another."""
     name = checks.text(text, "a statistic")
-    found = read_statistic(name, OF_MEANS)
+    found = read_statistic(name, (*OF_MEANS, *_SHARES, *_SEVERAL, *_QUANTILES))
     if found is not None:
         return found
     raise InputError(
         f"there is no statistic {checks.shown(name)} of public counts",
-        _INSTEAD.get(name, "give mean, sum, std or variance"),
+        _INSTEAD.get(
+            name,
+            "give mean, sum, std, variance, median, quantile(0.9), share_above(60), "
+            "share_below(60), share_between(20, 60), histogram(20, 40, 60), histogram or cdf",
+        ),
     )
 
 
 def _statistics(given: Any) -> tuple[str, ...]:
     """Returns the names of different statistics."""
     listed = checks.items(given, "statistics", least=1, most=_MOST_STATISTICS)
-    found = [statistic_of(each).name for each in listed]
-    if len(set(found)) < len(found):
-        raise InputError("a statistic is given twice", f"give each of {', '.join(found)} once")
-    return tuple(found)
+    found = [statistic_of(each) for each in listed]
+    names = tuple(each.name for each in found)
+    if len({(each.kind, each.numbers) for each in found}) < len(found):
+        raise InputError("a statistic is given twice", f"give each of {', '.join(names)} once")
+    return names
 
 
 class Request(Model):
@@ -65,6 +82,7 @@ class Request(Model):
     statistics: Annotated[tuple[str, ...], BeforeValidator(_statistics)]
     epsilon: Annotated[Fraction, checked(check_epsilon), PlainFraction]
     delta: ExactDelta = Fraction(0)
+    objective: Annotated[str | None, checked(checks.choice, OBJECTIVES, "objective")] = None
     range: Annotated[str | None, checked(checks.choice, RANGES, "range")] = None
     min_users: Annotated[int, checked(checks.whole, "min_users", least=1)] = FEWEST_USERS
     min_records: Annotated[int, checked(checks.whole, "min_records", least=1)] = 1
@@ -83,8 +101,49 @@ class Request(Model):
     def parts(self) -> tuple[str, ...]:
         """The parts, each of which has the same part of epsilon."""
         kinds = {each.kind for each in self.kinds}
-        needed = {"mean": OF_MEANS, "squares": OF_SQUARES}
+        bins = (*_SHARES, *_SEVERAL, *_QUANTILES)
+        needed = {"mean": OF_MEANS, "squares": OF_SQUARES, "bins": bins}
         return tuple(part for part, of_part in needed.items() if kinds & {*of_part})
+
+    @property
+    def of_means(self) -> tuple[str, ...]:
+        """The parts that are means."""
+        return tuple(part for part in self.parts if part != "bins")
+
+    @property
+    def finds(self) -> bool:
+        """Whether edges of bins have to be found, as thresholds are not all that is asked for."""
+        return any(
+            each.kind in _QUANTILES or (each.kind in _SEVERAL and not each.numbers)
+            for each in self.kinds
+        )
+
+    @property
+    def thresholds(self) -> list[int]:
+        """The ticks of all public thresholds; a value in the same tick is below."""
+        of_bins = [each for each in self.kinds if each.kind in (*_SHARES, *_SEVERAL)]
+        given = sorted({number for each in of_bins for number in each.numbers})
+        found: list[int] = self.lattice.ticks(np.array(given, dtype=np.float64)).tolist()
+        return found
+
+    def rows_of(self, kind: Statistic, edges: Sequence[float]) -> list[Statistic]:
+        """Returns the shares that a histogram or a distribution function consists of.
+
+        Without thresholds of its own it has the inner `edges` that were found.
+        """
+        if kind.kind not in _SEVERAL:
+            return [kind]
+        limits = kind.numbers or tuple(edges)
+        below = [Statistic(_named("share_below", each), "share_below", (each,)) for each in limits]
+        if kind.kind == "cdf":
+            return below
+        between = [
+            Statistic(_named("share_between", *each), "share_between", each)
+            for each in pairwise(limits)
+        ]
+        last = limits[-1]
+        above = Statistic(_named("share_above", last), "share_above", (last,))
+        return [below[0], *between, above]
 
     def of_part(self, part: str) -> CellsRequest:
         """Returns the request for the means of values, or of squares about released means."""
@@ -95,7 +154,7 @@ class Request(Model):
             bounds=self.bounds if is_mean else (0.0, float((Fraction(high) - Fraction(low)) ** 2)),
             tick_bits=self.tick_bits,
             epsilon=self.epsilon / many,
-            delta=self.delta / many,
+            delta=self.delta / len(self.of_means),
             # Squares are small beside the square of the width, unless values fill the bounds.
             range=self.range if is_mean else self.range or "loose",
             min_users=self.min_users,
@@ -105,5 +164,32 @@ class Request(Model):
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuses bounds and tick bits that do not go together."""
-        _ = self.lattice
+        low, high = self.bounds
+        top = 1 << self.lattice.bits
+        for each in self.kinds:
+            for limit, tick in zip(each.numbers, self._ticks(each), strict=False):
+                if not (low < limit < high and 0 < tick < top):
+                    raise InputError(
+                        f"{limit:g} of {each.name} is not inside the bounds",
+                        f"give thresholds between {low:g} and {high:g}; histogram alone finds them",
+                    )
+        if self.objective == "worst_case" and self.of_means:
+            raise InputError(
+                f"no error of {', '.join(self.statistics)} is certified together",
+                "leave objective out; or ask for shares, quantiles and histograms alone, or for "
+                "mean, variance and share_above(...)",
+            )
         return self
+
+    def _ticks(self, kind: Statistic) -> list[int]:
+        """Returns the ticks of the thresholds of a statistic."""
+        if kind.kind == "quantile":
+            return []
+        found: list[int] = self.lattice.ticks(np.array(kind.numbers, dtype=np.float64)).tolist()
+        return found
+
+
+def _named(kind: str, *numbers: float) -> str:
+    """Returns the name of a share."""
+    texts = (repr(float(each)).removesuffix(".0") for each in numbers)
+    return f"{kind}({', '.join(texts)})"

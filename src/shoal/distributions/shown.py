@@ -3,99 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import Floats
+from shoal.arrays import Bools, Floats
 from shoal.cells.estimates.intervals import WHY, dominated
 from shoal.cells.estimates.typical_error import SD, typical_errors
-from shoal.cells.facts.facts import Facts
 from shoal.cells.shown.left_out import counted_out
 from shoal.cells.shown.plan_text import cell_title, clamped, limited, verdict
 from shoal.cells.shown.plan_warnings import plan_warnings
 from shoal.cells.shown.published import Published as PublishedPart
 from shoal.data import keys
+from shoal.distributions.bin_estimates import MOST_MOVED
 from shoal.distributions.documents import Published
-from shoal.distributions.request import Request
+from shoal.distributions.parts import Parts
+from shoal.distributions.request import OF_MEANS, OF_SQUARES
+from shoal.distributions.units import BITS, TYPICAL_BIAS
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import Budget, show
 from shoal.release.rows import Row, reasons, rows_table, side_by_side, verdicts
+from shoal.release.statistics import Statistic
+from shoal.theory import sum_zero
 
 # The standard deviation of squared deviations of normal values is the root of 2 times their mean.
 _OF_SQUARES = 2**0.5
 
 
-def typical(plans: Mapping[str, Facts], kind: str) -> Floats:
-    """Returns the typical error of a statistic in each cell, for values with a deviation of `SD`.
+def typical(plan: Parts, kind: Statistic) -> Floats:
+    """Returns the typical error of a statistic in each cell that readers see.
 
-    An error of the mean square e is one of e/(2 s) of the standard deviation s.
+    Of means and deviations it is for values with a standard deviation of `SD`: an error of the mean
+    square e is one of e/(2 s) of the standard deviation s. Of shares and quantiles it is a part of
+    the records.
     """
-    facts = plans["mean"]
-    if kind in ("mean", "sum"):
-        error = typical_errors(facts) * SD * facts.width
-        records = facts.counts.totals[facts.planned] / facts.counts.units
-        return error * records if kind == "sum" else error
-    squares = plans["squares"]
-    deviation = SD * facts.width
-    relative = _OF_SQUARES * SD**2
-    error = typical_errors(squares, relative) * relative * squares.width
-    return error if kind == "variance" else error / (2 * deviation)
+    counts = plan.counts
+    every = np.full(counts.n_cells, np.nan)
+    if kind.kind not in OF_MEANS:
+        units = plan.units
+        assert units is not None
+        bins = units.bins + len(plan.request.thresholds)
+        noise = sum_zero.mean_size(bins, bins // 2) * units.noise
+        every[units.cells] = np.minimum(noise + TYPICAL_BIAS * units.moved, 1.0)
+    elif kind.kind in ("mean", "sum"):
+        facts = plan.planned["mean"]
+        every[facts.planned] = typical_errors(facts) * SD * facts.width
+        if kind.kind == "sum":
+            every = every * counts.totals / counts.units
+    else:
+        facts = plan.planned["squares"]
+        relative = _OF_SQUARES * SD**2
+        error = typical_errors(facts, relative) * relative * facts.width
+        deviation = SD * plan.planned["mean"].width
+        every[facts.planned] = error if kind.kind == "variance" else error / (2 * deviation)
+    return every[plan.shown]
 
 
-def summary(request: Request, facts: Facts, loss: Budget) -> str:
+def summary(plan: Parts, loss: Budget) -> str:
     """Returns statistics, cells and loss in one line."""
     delta = f", delta {float(loss.delta):g}" if loss.delta else ""
-    what = f"{', '.join(request.statistics)} of {counted(len(facts.planned), 'cell')}"
-    return f"{what}, epsilon {show(loss.epsilon)}{delta} per {facts.counts.of_whom} in all"
+    what = f"{', '.join(plan.request.statistics)} of {counted(len(plan.shown), 'cell')}"
+    return f"{what}, epsilon {show(loss.epsilon)}{delta} per {plan.counts.of_whom} in all"
 
 
-def _of_shown(facts: Facts, values: Floats) -> Floats:
-    """Returns numbers of planned cells for all cells that readers see, NaN for the others."""
-    every = np.full(facts.counts.n_cells, np.nan)
-    every[facts.planned] = values
-    return every[facts.shown]
+def _dominated(plan: Parts, kind: Statistic) -> Bools:
+    """Returns in which cells that readers see caps move too much weight to be reliable."""
+    every = np.zeros(plan.counts.n_cells, dtype=bool)
+    if kind.kind in OF_MEANS:
+        facts = plan.planned["squares" if kind.kind in OF_SQUARES else "mean"]
+        every[facts.planned] = dominated(facts)
+    else:
+        assert plan.units is not None
+        every[plan.units.cells] = plan.units.moved > MOST_MOVED
+    return every[plan.shown]
 
 
-def plan_table(request: Request, plans: Mapping[str, Facts]) -> pa.Table:
+def plan_table(plan: Parts) -> pa.Table:
     """Returns a row for each cell and statistic, with the error that it will typically have."""
-    facts = next(iter(plans.values()))
-    status = np.array(facts.shown_status, dtype=object)
-    planned = status == "planned"
-    status[planned] = np.where(dominated(facts), "few users dominate", "planned")
-    counts = facts.counts
+    counts = plan.counts
     blocks = []
-    for kind in request.kinds:
-        table = facts.shown_cells
-        error = _of_shown(facts, typical(plans, kind.kind))
-        columns = {
+    for kind in plan.request.kinds:
+        few = _dominated(plan, kind)
+        status = np.where(few, "few users dominate", np.array(plan.shown_status, dtype=object))
+        error = typical(plan, kind)
+        columns: dict[str, pa.Array[Any]] = {
             "statistic": pa.array([kind.name] * len(status)),
-            "status": pa.array(status.tolist()),
+            "status": pa.array(status.tolist(), pa.string()),
             "reason": pa.array([WHY.get(each) for each in status.tolist()], pa.string()),
-            "users": pa.array(counts.users_per_cell[facts.shown]),
-            "records": pa.array(counts.records[facts.shown]),
+            "users": pa.array(counts.users_per_cell[plan.shown]),
+            "records": pa.array(counts.records[plan.shown]),
             "typical_error": pa.array(error, mask=np.isnan(error)),
         }
+        table = plan.shown_cells
         for name, column in columns.items():
             table = table.append_column(name, column)
         blocks.append(table)
     return pa.concat_tables(blocks).combine_chunks()
 
 
-def plan_text(
-    request: Request, plans: Mapping[str, Facts], protected: str, line: str, warnings: list[str]
-) -> TextTable:
+def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
     """Returns a plan on one screen: what, what is protected, and typical errors of cells."""
-    facts = next(iter(plans.values()))
-    head = [f"Noise will be added to {line}.", f"Protected: {protected}."]
-    reliable = verdict(facts)
+    counts = plan.counts
+    kinds = plan.request.kinds
+    head = [f"Noise will be added to {summary(plan, loss)}.", f"Protected: {protected}."]
+    reliable = verdict(plan.planned["mean"]) if "mean" in plan.planned else ""
     if reliable:
         head.insert(0, f"Means: {reliable[0].lower()}{reliable[1:]}")
-    errors = [_of_shown(facts, typical(plans, kind.kind)) for kind in request.kinds]
-    users = facts.counts.users_per_cell[facts.shown]
-    records = facts.counts.records[facts.shown]
-    names = keys.labels(facts.shown_cells)
+    errors = [typical(plan, kind) for kind in kinds]
+    users = counts.users_per_cell[plan.shown]
+    records = counts.records[plan.shown]
+    names = keys.labels(plan.shown_cells)
     order = np.argsort(errors[0], kind="stable")
     hidden = len(order) - SHOWN
     if hidden > 0:
@@ -103,43 +122,86 @@ def plan_text(
         order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + hidden])
     rows = []
     for at in order.tolist():
-        texts = [text_of(float(f"{error[at]:.3g}")) for error in errors]
+        texts = [
+            text_of(float(f"{error[at]:.3g}")) if kind.kind in OF_MEANS else f"{error[at]:.1%}"
+            for kind, error in zip(kinds, errors, strict=True)
+        ]
         rows.append([printable(names[at]), f"{users[at]:,}", f"{records[at]:,}", *texts])
     if hidden > 0:
         rows.insert(SHOWN // 2, [f"... {hidden:,} more"])
-    titles = [cell_title(facts.shown_cells), "users", "records", *request.statistics]
-    notes = [
-        "Columns of statistics have typical errors, from simulated releases with these counts, for "
-        f"values with a standard deviation of {facts.width * SD:.3g} and users with similar "
-        "values; no value was read.",
-        *counted_out(facts.request, facts.left_out),
-        *limited(facts.counts.of_whom, facts.counts.records_per_user),
-    ]
-    return TextTable("\n".join(head), titles, rows, notes, warnings)
+    titles = [cell_title(plan.shown_cells), "users", "records", *plan.request.statistics]
+    return TextTable("\n".join(head), titles, rows, [*_notes(plan)], [*warnings_of(plan)])
 
 
-def warnings_of(plans: Mapping[str, Facts]) -> list[str]:
-    """Returns what a custodian should read before spending anything, each sentence once."""
-    return [*dict.fromkeys(each for facts in plans.values() for each in plan_warnings(facts))]
+def _notes(plan: Parts) -> Iterator[str]:
+    """Yields the sentences below a plan's table."""
+    if "mean" in plan.planned:
+        yield (
+            "Columns of means, sums and deviations have typical errors, from simulated releases "
+            "with these counts, for values with a standard deviation of "
+            f"{plan.planned['mean'].width * SD:.3g} and users with similar values."
+        )
+    units = plan.units
+    if units is not None:
+        found = f"{units.bins} bins are found with " if units.rounds else ""
+        if found:
+            part = units.vote * units.rounds / 2**BITS / float(plan.request.epsilon)
+            found += f"{part:.0%} of epsilon. "
+        yield (
+            "Columns of shares and quantiles have typical errors in percent of a cell's records: "
+            f"nobody can say before by how much a quantile is off in its own unit. {found}"
+            f"{_dominating(plan)}"
+        )
+    yield "No value was read."
+    yield from counted_out(plan.request, plan.left_out)
+    yield from limited(plan.counts.of_whom, plan.counts.records_per_user)
 
 
-def warnings_of_release(parts: Mapping[str, PublishedPart]) -> list[str]:
-    """Returns the warnings of all parts; of squares they say so."""
+def _dominating(plan: Parts) -> str:
+    """Returns in how many cells bins will not be reliable, as few users dominate them."""
+    assert plan.units is not None
+    many = int((plan.units.moved > MOST_MOVED).sum())
+    if not many:
+        return ""
+    return f"In {counted(many, 'cell')} none will be reliable: {WHY['few users dominate']}."
+
+
+def warnings_of(plan: Parts) -> Iterator[str]:
+    """Yields what a custodian should read before spending anything, each sentence once."""
+    of_means = (each for facts in plan.planned.values() for each in plan_warnings(facts))
+    yield from dict.fromkeys(of_means)
+    yield from _few_users(plan)
+
+
+def _few_users(plan: Parts) -> Iterator[str]:
+    """Yields a warning if users are too few to find bins."""
+    if plan.units is not None and plan.units.bins > 1 and not plan.units.rounds:
+        yield (
+            "few users: bins are at fixed parts of the bounds, because finding better ones would "
+            "use up epsilon; give thresholds that fit"
+        )
+
+
+def warnings_of_release(plan: Parts, parts: Mapping[str, PublishedPart]) -> Iterator[str]:
+    """Yields the warnings of all parts; of squares they say so."""
     found = [*parts["mean"].warnings] if "mean" in parts else []
+    yield from found
     if "squares" in parts:
-        others = [each for each in parts["squares"].warnings if each not in found]
-        found += [f"of squared deviations: {each}" for each in others]
-    return found
+        others = (each for each in parts["squares"].warnings if each not in found)
+        yield from (f"of squared deviations: {each}" for each in others)
+    yield from _few_users(plan)
 
 
 def meaning(
     published: Published, rows: Sequence[Row], user: str, most_records: int | None
 ) -> Iterator[str]:
     """Yields why cells are not reliable, and what is counted."""
-    yield clamped(published.basis.bounds)
+    yield clamped(published.request.lattice.bounds)
     yield from reasons(rows, WHY)
     yield from published.sentences
     yield from limited(user, most_records)
+    if published.bins is not None:
+        yield ("Intervals of quantiles are sets of whole bins. A value at a threshold is below it.")
     if "sum" in published.request.statistics:
         yield "sum: the mean times the public number of records, as far as they count."
 

@@ -135,6 +135,8 @@ def promised(each: Released) -> str:
         return "effects without bias; errors as forecast"
     if each.family == "presence":
         return "errors as the plan said, if users are spread evenly; none certified"
+    if each.manifest["kind"] == "distributions":
+        return "typical errors by simulation; none certified"
     basis = published.basis
     if basis.request.max_error is not None:
         return f"no cell with an error of {each.values} above {basis.request.max_error}"
@@ -191,6 +193,6 @@ def left_out(each: Released) -> Iterator[str]:
     if each.family == "cells":
         yield from published.sentences
         yield f"{counted(sum(published.records), 'record')} in them"
-        yield f"by rule at least {counted(published.basis.request.min_users, 'user')} in a cell"
+        yield f"by rule at least {counted(published.request.min_users, 'user')} in a cell"
         if few := sum(users < FEWEST_USERS for users in published.users):
             yield f"{counted(few, 'cell')} shown with fewer than {FEWEST_USERS} users"

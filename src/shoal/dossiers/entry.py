@@ -175,7 +175,7 @@ def _domain(each: Released) -> str:
             f"Any records of any {records['user']}; answered are the cells of a public list, of "
             f"{', '.join(each.release.plan.request.statistics)}"
         )
-    low, high = published.basis.request.bounds
+    low, high = published.request.bounds
     by = ", ".join(records["cell"]) or "nothing"
     return (
         f"Any values of {each.values} from {low:g} to {high:g} (values beyond are moved to the "
@@ -200,14 +200,17 @@ def _mechanism(each: Released) -> str:
             "Laplace noise, users noise of a ball where no cap is set, and a range of values is "
             f"selected by permute-and-flip, its loss included; {noise}"
         )
-    basis = published.basis
-    first = ""
-    if basis.selects:
-        first = "a range or radius is selected by permute-and-flip, its loss included; then "
-    return (
-        f"{basis.method} of {shoal}: {first}{basis.noise} noise, whose scale is 2^{basis.bits} "
-        f"lattice steps, {noise}"
-    )
+    mechanisms = []
+    for part in published.parts.values():
+        basis = part.basis
+        first = ""
+        if basis.selects:
+            first = "a range or radius is selected by permute-and-flip, its loss included; then "
+        scale = f"{basis.noise} noise, whose scale is 2^{basis.bits} lattice steps"
+        mechanisms.append(f"{basis.method} of {shoal}: {first}{scale}, {noise}")
+    if getattr(published, "bins", None) is not None:
+        mechanisms.append(f"bins of {shoal}: discrete Laplace noise of sum zero, {noise}")
+    return "; ".join(mechanisms)
 
 
 def _unit_details(case: Case, facts: Facts) -> str:

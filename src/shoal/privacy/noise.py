@@ -27,8 +27,13 @@ _CHUNK = 20_000
 _MOST_SEED = 2**128
 # The words that are read from the operating system at a time.
 _WORDS = 1 << 20
-# The tries for noise of counted parts, of which at least one in five is accepted.
+# The tries for noise of sum zero at a time, in all and for each row at least, and how often. Of
+# tries for two entries one in four is accepted, and of those for 24 one in twenty.
 _TRIES = 512
+_FEWEST_TRIES = 32
+_MOST_TURNS = 64
+# The numbers of the draws of such turns are so far apart.
+_TURN = 100_000
 Counted: TypeAlias = tuple[int, ...]
 # The kinds of what a simulation draws, so that no two vectors of one seed are alike.
 _NUMBERS = 1
@@ -49,17 +54,37 @@ class Noise(Protocol):
         """Add noise x that is as likely as exp(-N(x) / 2^lattice_bits), to two to four numbers.
 
         N(x) is the larger of the sum of what rises and the sum of what falls. It suits numbers of
-        which one user has parts of one whole. Laplace noise x of twice the scale is as likely as
-        q^(|x_1| + |x_2| + ...). It is accepted if one more Laplace number is at least
-        |x_1 + x_2 + ...|, which is as likely as q to this power. The exponents add up to 2 N(x).
+        which one user has parts of one whole: it is noise of sum zero on them and on the rest.
         """
-        size = len(counted) + 1
-        drawn = self.add_laplace([0] * size * _TRIES, lattice_bits + 1, draw)
-        for start in range(0, len(drawn), size):
-            *noise, last = drawn[start : start + size]
-            if last >= abs(sum(noise)):
-                return tuple(x + z for x, z in zip(_clamped([*counted]), noise, strict=True))
-        raise RuntimeError("of 512 draws of noise none was accepted")
+        [[*moved, _]] = self.add_sum_zero([[*counted, 0]], lattice_bits, draw)
+        return tuple(moved)
+
+    def add_sum_zero(self, rows: list[list[int]], lattice_bits: int, draw: int) -> list[list[int]]:
+        """Add noise z of sum 0 to each row, as likely as exp(-|z|_1 / (2 2^lattice_bits)).
+
+        Laplace noise of twice the scale of all but the last entry is as likely as
+        q^(|z_1| + |z_2| + ...). It is accepted if one more Laplace number is at least
+        |z_1 + z_2 + ...|, which is as likely as q to this power: the size of the last entry.
+        """
+        size = len(rows[0])
+        found: dict[int, list[int]] = {}
+        tries = max(_TRIES // len(rows), _FEWEST_TRIES)
+        for turn in range(_MOST_TURNS):
+            todo = [at for at in range(len(rows)) if at not in found]
+            if not todo:
+                return [found[at] for at in range(len(rows))]
+            numbers = [0] * size * tries * len(todo)
+            drawn = self.add_laplace(numbers, lattice_bits + 1, draw + turn * _TURN)
+            noise = np.array(drawn, dtype=np.int64).reshape(len(todo), tries, size)
+            total = noise[:, :, :-1].sum(axis=2)
+            accepted = noise[:, :, -1] >= np.abs(total)
+            for place, at in enumerate(todo):
+                first = int(accepted[place].argmax())
+                if accepted[place, first]:
+                    moved = [*noise[place, first, :-1].tolist(), -int(total[place, first])]
+                    plain = _clamped(rows[at])
+                    found[at] = [x + z for x, z in zip(plain, moved, strict=True)]
+        raise RuntimeError("no noise of sum zero was accepted")
 
     def add_hull(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
         """Add noise as likely as exp(-(max(z, 0) + max(-z, 0)) / 2^lattice_bits), of all numbers.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -102,7 +102,19 @@ def importance(counts: Counts, cells: Ints, weights: Mapping[str, float]) -> Flo
     return np.array([weights.get(counts.labels[g], 1.0) for g in cells.tolist()])
 
 
-def public_status(counts: Counts, request: Request) -> np.ndarray:
+class PublicRules(Protocol):
+    """What says which cells are left out by their counts alone."""
+
+    @property
+    def min_users(self) -> int:
+        """The fewest users of a planned cell."""
+
+    @property
+    def min_records(self) -> int:
+        """The fewest records of a planned cell."""
+
+
+def public_status(counts: Counts, request: PublicRules) -> np.ndarray:
     """Returns each cell's status by counts alone: planned, too few records, or too few users."""
     status = np.full(counts.n_cells, "planned", dtype=object)
     status[counts.records < request.min_records] = "too few records"

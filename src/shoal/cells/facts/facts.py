@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import pyarrow as pa
 
 from shoal.arrays import Floats, Ints, largest
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost
-from shoal.cells.facts.decision import BY_RULE, STATUS, Status, check_counts, importance
+from shoal.cells.facts.decision import STATUS, check_counts, importance
 from shoal.cells.facts.error_bounds import ErrorBounds
 from shoal.cells.facts.request import Request
+from shoal.cells.facts.shown_cells import ShownCells
 from shoal.cells.facts.variance_programs import gap as optimal_gap
 from shoal.cells.mechanisms.cell_statistics import Variance
 from shoal.cells.mechanisms.user_vectors import ball_of
@@ -37,7 +37,7 @@ _MOST_LEAD = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(Steps, ErrorBounds):
+class Facts(Steps, ErrorBounds, ShownCells):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each planned cell: statistic by statistic, each in the
@@ -61,31 +61,6 @@ class Facts(Steps, ErrorBounds):
     def method(self) -> str:
         """Name of the method."""
         return self.decision.method.name
-
-    @cached_property
-    def shown(self) -> Ints:
-        """Positions of the cells that readers see: all but those that a public rule leaves out."""
-        return np.flatnonzero([status not in BY_RULE for status in self.status])
-
-    @cached_property
-    def shown_labels(self) -> list[str]:
-        """Labels of the cells that readers see."""
-        return [self.counts.labels[at] for at in self.shown.tolist()]
-
-    @cached_property
-    def shown_status(self) -> tuple[Status, ...]:
-        """The status of each cell that readers see: planned, or why it is left out."""
-        return tuple(self.status[at] for at in self.shown.tolist())
-
-    @property
-    def left_out(self) -> dict[str, int]:
-        """How many cells each public rule leaves out."""
-        return {rule: self.status.count(rule) for rule in BY_RULE if rule in self.status}
-
-    @cached_property
-    def shown_cells(self) -> pa.Table:
-        """The keys of the cells that readers see."""
-        return self.counts.cells.take(self.shown)
 
     @cached_property
     def shown_request(self) -> Request:

@@ -7,8 +7,8 @@ import numpy as np
 from shoal.arrays import Floats, Ints, by_cell, largest
 from shoal.cells.estimates.typical_error import errors_compared
 from shoal.cells.facts.accounting import ReleasedStatistics
+from shoal.cells.facts.decision import PublicRules
 from shoal.cells.facts.facts import Facts
-from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.weights import Weights, every_record
 from shoal.files.text_table import counted
@@ -36,7 +36,7 @@ def reasons(plan: Facts) -> list[str]:
     ]
 
 
-def counted_out(request: Request, left_out: Mapping[str, int]) -> Iterator[str]:
+def counted_out(request: PublicRules, left_out: Mapping[str, int]) -> Iterator[str]:
     """Yields a sentence on how many cells each public rule leaves out; readers see no more."""
     rules = {"users": request.min_users, "records": request.min_records}
     for what, least in rules.items():

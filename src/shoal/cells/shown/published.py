@@ -92,6 +92,11 @@ class Published(envelope.Published):
         return Estimates(self.basis, [*self.steps], chosen, self.excess)
 
     @property
+    def parts(self) -> dict[str, Self]:
+        """All of it, which is one part."""
+        return {"cells": self}
+
+    @property
     def request(self) -> Request:
         """What was asked."""
         return self.basis.request

@@ -1,0 +1,154 @@
+"""Draws bins: finds a common distribution and its edges, and one vector of bins for each cell.
+
+Edges are whole ticks; a value at an edge is below it. What was drawn is public.
+
+Source: docs/theory/cells.md#bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints, add
+from shoal.data.aggregate import Aggregate
+from shoal.data.records import Measure
+from shoal.data.value_lattice import Lattice
+from shoal.distributions.units import BITS, Units, ranks_of
+from shoal.privacy.noise import Noise
+
+# Edges that are found are whole multiples of the width over 2^FINE.
+FINE = 10
+# The bins of each round that finds the common distribution.
+_ROUND = 32
+# The part that is spread evenly over the bounds: in a first round all, in a second one, for edges.
+_EVENLY = (1.0, 0.1, 0.02)
+# Draws of bins have numbers from here on.
+_START = 20_000_000
+
+Reader = Callable[[Sequence[Measure]], Aggregate]
+
+
+class DrawnBins(NamedTuple):
+    """What was drawn: bins of each round, edges between bins in ticks, and bins of each cell."""
+
+    rounds: list[list[int]]
+    edges: list[int]
+    rows: list[list[int]]
+
+
+@dataclass(frozen=True)
+class Above:
+    """Counts records above a tick."""
+
+    tick: int
+
+    @property
+    def name(self) -> str:
+        """The name of what is measured."""
+        return f"above {self.tick}"
+
+    def amount(self, tick: str, lattice: Lattice) -> str:
+        """Returns SQL of 1 for each record above the tick, and 0 for the others."""
+        return f"CASE WHEN {tick} > {self.tick - (1 << lattice.bits >> 1)} THEN 1 ELSE 0 END"
+
+
+def draw_bins(
+    units: Units, given: Sequence[int], bits: int, read: Reader, noise: Noise
+) -> DrawnBins:
+    """Draws the rounds and then the bins; `given` are the ticks of public thresholds.
+
+    Formal guarantee: a change of all values of a user moves the bins of a round by its vote in half
+    the l1 norm, and those of all cells by the sum of its units; edges depend on what was drawn
+    alone. `read` adds up measures of the values, each time in a pass of its own.
+    """
+    rounds: list[list[int]] = []
+    for turn in range(units.rounds):
+        edges = edges_of_round(rounds, bits)
+        below, count = _below(read, edges, units)
+        user = units.user
+        users = int(user.max()) + 1
+        whole = add(user, count, users)
+        there = whole > 0
+        of_users = np.stack([add(user, each, users) for each in below.T], axis=1)
+        votes = np.full(int(there.sum()), units.vote)
+        exact = in_units(votes, of_users[there], whole[there]).sum(axis=0)
+        [drawn] = noise.add_sum_zero([exact.tolist()], BITS, _START + 1 + turn)
+        rounds.append(drawn)
+    edges = edges_of(rounds, given, units.bins, bits)
+    below, count = _below(read, edges, units)
+    exact = in_units(units.units, below, count)
+    rows = [add(units.cell, each, len(units.cells)) for each in exact.T]
+    cells = np.stack(rows, axis=1).tolist()
+    return DrawnBins(rounds, edges, noise.add_sum_zero(cells, BITS, _START))
+
+
+def _below(read: Reader, edges: Sequence[int], units: Units) -> tuple[Ints, Ints]:
+    """Returns the records of each member up to each edge, and all of them."""
+    above = [Above(edge) for edge in edges]
+    aggregate = read(above)
+    count = aggregate.memberships.count[units.member]
+    beyond = [aggregate.sums_of(each.name)[units.member] for each in above]
+    return count[:, None] - np.stack(beyond, axis=1), count
+
+
+def in_units(units: Ints, below: Ints, count: Ints) -> Ints:
+    """Returns the bins of each owner in units, which add up to its units.
+
+    With C_k of m records up to edge k they are differences of floor(M C_k/m): so no change of
+    values moves them by more than M, in half the l1 norm.
+    """
+    so_far = units[:, None] * below // count[:, None]
+    none = np.zeros((len(units), 1), dtype=np.int64)
+    return np.diff(np.concatenate([none, so_far, units[:, None]], axis=1), axis=1)
+
+
+def edges_of_round(rounds: Sequence[list[int]], bits: int) -> list[int]:
+    """Returns the edges of the next round: even ones, or where the last round found records."""
+    ranks = np.arange(1, _ROUND) / _ROUND
+    return _at_ranks(common(rounds, bits), ranks, _EVENLY[len(rounds)], bits)
+
+
+def edges_of(rounds: Sequence[list[int]], given: Sequence[int], bins: int, bits: int) -> list[int]:
+    """Returns the edges between bins: thresholds, and ranks of the common distribution."""
+    found: list[int] = []
+    if bins > 1:
+        ranks = np.array(ranks_of(bins))
+        found = _at_ranks(common(rounds, bits), ranks, _EVENLY[2] if rounds else 1.0, bits)
+    return sorted({*found, *given})
+
+
+def common(rounds: Sequence[list[int]], bits: int) -> Floats:
+    """Returns the common distribution function at multiples of the width over 2^FINE.
+
+    Without rounds it is even.
+    """
+    places = np.arange(2**FINE + 1)
+    found: Floats = places / 2**FINE
+    for turn, drawn in enumerate(rounds):
+        edges = np.array(edges_of_round(rounds[:turn], bits)) >> (bits - FINE)
+        parts = on_simplex(np.array([drawn]) / sum(drawn))[0]
+        knots = np.concatenate([[0], edges, [2**FINE]])
+        found = np.asarray(np.interp(places, knots, np.append(0.0, np.cumsum(parts))))
+    return found
+
+
+def _at_ranks(found: Floats, ranks: Floats, evenly: float, bits: int) -> list[int]:
+    """Returns the edges, in ticks, at ranks of a distribution of which a part is even."""
+    places = np.arange(2**FINE + 1)
+    mixed = (1 - evenly) * found + evenly * places / 2**FINE
+    inner = np.rint(np.interp(ranks, mixed, places)).astype(np.int64)
+    # An edge at an end of the bounds would leave an empty bin.
+    inside = np.unique(inner[(inner > 0) & (inner < 2**FINE)])
+    return [int(each) << (bits - FINE) for each in inside]
+
+
+def on_simplex(rows: Floats) -> Floats:
+    """Returns the nearest distributions to rows of numbers."""
+    falling = -np.sort(-rows, axis=1)
+    excess = (falling.cumsum(axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
+    last = (falling > excess).sum(axis=1) - 1
+    return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))

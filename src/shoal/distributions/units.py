@@ -1,0 +1,206 @@
+"""Plans bins: how much every user counts in every cell, in whole units (theory: #bins).
+
+A member, a user in a cell, has units: a public whole number that is its weight in the cell, the
+most by which it moves the cell's bins, and its loss, all at once.
+
+Source: docs/theory/cells.md#bins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints, add
+from shoal.cells.mechanisms.weights import members
+from shoal.data.counts import Counts
+from shoal.errors import InputError
+from shoal.privacy.accounting import NoisyVector, Step
+from shoal.theory.allocation import Problem, balanced
+
+# Noise has the scale of 2^BITS units.
+BITS = 24
+# The parts of the largest load to which users' loads are capped, of which the best is taken.
+_CAPS = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
+# Of the weight that caps move, what typically biases a share; the typical noise in units of noise.
+TYPICAL_BIAS = 0.2
+_NOISE = 2.0
+# Below this epsilon times users no common distribution is found, below the second in one round.
+FEWEST = 75.0
+_TWO_ROUNDS = 60.0
+# The part of epsilon for the common distribution: at least, at most, and by epsilon times users.
+_LEAST_PART = 0.1
+_MOST_PART = 0.3
+_PART = 40.0
+# The number of bins is (_BINS / noise of the median cell)^(2/3), within these limits.
+_BINS = 0.3
+_FEWEST_BINS = 6
+_MOST_BINS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units of all members, and what finding a common distribution costs.
+
+    Attributes:
+        counts: The public counts.
+        cells: The planned cells.
+        units: Of each member of these cells, in the order of the counts, shape (members,).
+        vote: The units of each user in each round that finds the common distribution.
+        rounds: The number of these rounds; 0 if all thresholds are given or users are too few.
+        bins: The number of bins whose edges are found; 1 if all thresholds are given.
+    """
+
+    counts: Counts
+    cells: Ints
+    units: Ints
+    vote: int
+    rounds: int
+    bins: int
+
+    @cached_property
+    def _members(self) -> tuple[Ints, Ints]:
+        """The members of the planned cells, and the cell of each."""
+        return members(self.counts, self.cells)
+
+    @property
+    def member(self) -> Ints:
+        """The positions of the members among the memberships of the counts."""
+        return self._members[0]
+
+    @property
+    def cell(self) -> Ints:
+        """The cell of each member, as a position among the planned ones."""
+        return self._members[1]
+
+    @property
+    def user(self) -> Ints:
+        """The user of each member."""
+        return self.counts.user[self.member]
+
+    @cached_property
+    def total(self) -> Ints:
+        """The units of each planned cell: the sum of its bins."""
+        return add(self.cell, self.units, len(self.cells))
+
+    @cached_property
+    def noise(self) -> Floats:
+        """One unit of noise as a part of each cell; huge in a cell in which nobody counts."""
+        return np.asarray(2.0**BITS / np.maximum(self.total, 1))
+
+    @cached_property
+    def moved(self) -> Floats:
+        """The part of each cell's weight that caps and whole units move between users, at most."""
+        count = self.counts.count[self.member]
+        size = len(self.cells)
+        share = count / np.bincount(self.cell, count, size)[self.cell]
+        weight = self.units / np.maximum(self.total, 1)[self.cell]
+        moved = np.bincount(self.cell, np.abs(weight - share), size) / 2
+        # Bins of a member are whole units, too, so that each may move a unit of its cell.
+        rounded = np.bincount(self.cell, minlength=size) / np.maximum(self.total, 1)
+        return np.asarray(np.minimum(moved + rounded, 1.0))
+
+    @property
+    def votes(self) -> int:
+        """The units of all users in a round."""
+        return self.vote * int(np.count_nonzero(np.bincount(self.user)))
+
+    @property
+    def steps(self) -> list[Step]:
+        """The rounds, each with the same vote of every user, and the bins of all cells."""
+        users = self.counts.n_users
+        present = np.bincount(self.user, minlength=users) > 0
+        rounds: list[Step] = [
+            NoisyVector("counted", BITS, present * self.vote) for _ in range(self.rounds)
+        ]
+        return [*rounds, NoisyVector("counted", BITS, add(self.user, self.units, users))]
+
+    def check(self) -> None:
+        """Refuses units whose sums or products with counts would not fit 64 bits."""
+        sound = (
+            self.units.shape == self.member.shape
+            and bool((self.units >= 0).all())
+            and 0 <= self.rounds <= 2
+            and (self.vote > 0) == (self.rounds > 0)
+            and 1 <= self.bins <= _MOST_BINS
+            and int(self.total.max()) > 0
+        )
+        largest = max(int(self.units.max()), self.vote)
+        most = int(np.bincount(self.user, self.counts.count[self.member]).max())
+        if not sound or largest * most >= 2**62 or largest * len(self.units) >= 2**62:
+            raise InputError(
+                "a user has too many records, or too large a loss, for exact whole numbers",
+                "use smaller cells or a smaller epsilon",
+            )
+
+
+def plan_units(
+    counts: Counts, cells: Ints, epsilon: float, *, finds: bool, certified: bool
+) -> Units:
+    """Returns the units with the least typical error; if `certified`, every record counts.
+
+    `finds` says whether edges are found by a common distribution.
+    """
+    member, cell = members(counts, cells)
+    user = counts.user[member]
+    everyone = epsilon * int(np.count_nonzero(np.bincount(user)))
+    part = 0.0
+    if finds and everyone >= FEWEST:
+        part = min(_MOST_PART, max(_LEAST_PART, _PART / everyone))
+    rounds = 0
+    if part:
+        rounds = 2 if part * everyone > _TWO_ROUNDS else 1
+    left = (1 - part) * epsilon
+    count = counts.count[member]
+    share = count / np.bincount(cell, count)[cell]
+    first = _noise(user, cell, share)
+    load = np.bincount(user, share / first[cell])
+    best = None
+    for cap in (1.0,) if certified else _CAPS:
+        with np.errstate(divide="ignore"):
+            kept = np.minimum(1.0, cap * load.max() / load)[user]
+        weight = share * kept
+        weight /= np.bincount(cell, weight)[cell]
+        noise = _noise(user, cell, weight) if cap < 1 else first
+        moved = np.bincount(cell, np.abs(weight - share)) / 2
+        error = float(np.log(np.hypot(_NOISE * noise / left, TYPICAL_BIAS * moved)).mean())
+        if best is None or error < best[0]:
+            best = error, weight / noise[cell], float(np.median(noise)) / left
+    assert best is not None
+    _, rate, typical = best
+    units = np.floor(rate * left * 2**BITS).astype(np.int64)
+    vote = math.floor(part * epsilon / rounds * 2**BITS) if rounds else 0
+    bins = 1
+    if finds:
+        bins = round(min(max((_BINS / typical) ** (2 / 3), _FEWEST_BINS), _MOST_BINS))
+    found = Units(counts, cells, _within(units, user, left), vote, rounds, bins)
+    found.check()
+    return found
+
+
+def _noise(user: Ints, cell: Ints, weight: Floats) -> Floats:
+    """Returns the noise of each cell with which no user loses more than 1."""
+    size = int(cell.max()) + 1
+    return balanced(Problem(user, cell, weight, int(user.max()) + 1, np.ones(size))).noise_scale
+
+
+def _within(units: Ints, user: Ints, epsilon: float) -> Ints:
+    """Returns the units, less where the sum of a user's is above epsilon by rounding."""
+    spent = add(user, units, int(user.max()) + 1)
+    allowed = math.floor(epsilon * 2**BITS)
+    over = (spent > allowed)[user]
+    less = units * (allowed / np.maximum(spent, 1))[user]
+    return np.where(over, np.floor(less).astype(np.int64), units)
+
+
+def ranks_of(bins: int) -> Sequence[float]:
+    """Returns the ranks of a common distribution at which the edges of so many bins lie."""
+    if bins < 8:
+        return (0.05, 0.25, 0.5, 0.75, 0.95)
+    if bins == 8:
+        return (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
+    return (0.02, *np.linspace(0.1, 0.9, bins - 3).tolist(), 0.98)
