@@ -108,7 +108,7 @@ def records(source: object) -> shoal.Records:
 def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
     options = {"bounds": BOUNDS, "epsilon": epsilon, "min_users": 1, **wanted}
-    if not {"std", "sum"} & {*options.get("statistics", ())}:
+    if not {"std", "sum", "median"} & {*options.get("statistics", ())}:
         options = {"method": "balanced", "uninformative": "keep", **options}
     return shoal.plan(records(source).counts(), **options)
 

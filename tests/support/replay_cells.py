@@ -63,4 +63,5 @@ class Cells:
 CASES: dict[str, Callable[..., Case]] = {
     **{f"cells, {name}": partial(Cells, wanted) for name, wanted in methods.METHODS.items()},
     "cells, squares about means": partial(Cells, {"statistics": ("mean", "std")}),
+    "cells, bins": partial(Cells, {"statistics": ("mean", "median", "share_above(60)")}),
 }

@@ -96,8 +96,15 @@ def _cells() -> Iterator[tuple[str, bytes]]:
 
 def _distributions() -> Iterator[tuple[str, bytes]]:
     small = methods.tied(3, 14, 3)
-    plan = methods.plan(small, {"statistics": ("mean", "sum", "std", "variance")})
-    yield "squares", plan.release(methods.records(small), noise=NOISE).document
+    bins = ("median", "quantile(0.9)", "histogram(20, 60)", "cdf", "share_between(20, 60)")
+    for name, table, statistics in (
+        ("squares", small, ("mean", "sum", "std", "variance")),
+        ("bins at fixed places", small, bins),
+        ("bins", methods.tied(3, 300, 3), bins),
+        ("bins beside means", small, ("mean", "median")),
+    ):
+        plan = methods.plan(table, {"statistics": statistics})
+        yield name, plan.release(methods.records(table), noise=NOISE).document
 
 
 def _trials() -> Iterator[tuple[str, bytes]]:

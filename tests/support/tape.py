@@ -66,6 +66,15 @@ class Tape:
         self.asked.append(Asked("counted", tuple(map(int, counted)), lattice_bits, draw))
         return tuple(self._answer([int(x) + self.rise * at for at, x in enumerate(counted)]))
 
+    def add_sum_zero(self, rows: list[list[int]], lattice_bits: int, draw: int) -> list[list[int]]:
+        """What the first entry of each row gets, the last one loses."""
+        flat = [int(x) for row in rows for x in row]
+        self.asked.append(Asked("sum zero", tuple(flat), lattice_bits, draw))
+        size = len(rows[0])
+        moved = [[row[0] + self.rise, *row[1:-1], row[-1] - self.rise] for row in rows]
+        found = self._answer([int(x) for row in moved for x in row])
+        return [found[at : at + size] for at in range(0, len(found), size)]
+
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """A candidate that does not depend on the scores."""
         self.asked.append(Asked("select", tuple(scores.tolist()), scale, draw))
@@ -127,8 +136,12 @@ def lost(one: Tape, other: Tape, *, gaussian: bool = False) -> tuple[float, floa
         apart = [abs(x - y) for x, y in zip(a.numbers, b.numbers, strict=True)]
         if a.kind == "laplace":
             epsilon += sum(apart) / 2**a.scale
-        elif a.kind == "pair":
-            epsilon += max(*apart, abs(sum(a.numbers) - sum(b.numbers))) / 2**a.scale
+        elif a.kind == "counted":
+            change = np.subtract(a.numbers, b.numbers)
+            rises, falls = change[change > 0].sum(), -change[change < 0].sum()
+            epsilon += float(max(rises, falls)) / 2**a.scale
+        elif a.kind == "sum zero":
+            epsilon += sum(apart) / 2 / 2**a.scale
         elif a.kind == "gaussian":
             rho += sum(x * x for x in apart) / (2 * 4**a.scale)
         else:

@@ -47,13 +47,17 @@ class Distributions:
     bins: Bins | None = None
 
     def rows(self, confidence: float) -> Iterator[Row]:
-        """Yields every statistic that was asked for, in its order."""
+        """Yields every statistic that was asked for, in its order, and none twice."""
+        known = set[str]()
         for kind in self.request.kinds:
-            if kind.kind in OF_MEANS:
-                yield self._of_means(kind.kind, confidence)
-                continue
             for each in self.request.rows_of(kind, self.inner_edges):
-                yield self.of_bins(each, confidence)._replace(asked=kind.name)
+                if each.name in known:
+                    continue
+                known.add(each.name)
+                if each.kind in OF_MEANS:
+                    yield self._of_means(each.kind, confidence)
+                else:
+                    yield self.of_bins(each, confidence)._replace(asked=kind.name)
 
     @property
     def inner_edges(self) -> list[float]:

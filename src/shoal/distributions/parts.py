@@ -80,6 +80,10 @@ class Later(Noise):
         """Add noise of a later draw."""
         return self.noise.add_gaussian(steps, lattice_bits, self.start + draw)
 
+    def add_sum_zero(self, rows: list[list[int]], lattice_bits: int, draw: int) -> list[list[int]]:
+        """Add noise of a later draw."""
+        return self.noise.add_sum_zero(rows, lattice_bits, self.start + draw)
+
     def select(self, scores: Ints, scale: float, draw: int) -> int:
         """Select by a later draw."""
         return self.noise.select(scores, scale, self.start + draw)

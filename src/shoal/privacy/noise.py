@@ -30,8 +30,8 @@ _WORDS = 1 << 20
 # The tries for noise of sum zero at a time, in all and for each row at least, and how often. Of
 # tries for two entries one in four is accepted, and of those for 24 one in twenty.
 _TRIES = 512
-_FEWEST_TRIES = 32
-_MOST_TURNS = 64
+_FEWEST_TRIES = 4
+_MOST_TURNS = 512
 # The numbers of the draws of such turns are so far apart.
 _TURN = 100_000
 Counted: TypeAlias = tuple[int, ...]

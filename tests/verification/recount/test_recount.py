@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from shoal.documents import pack_integers, unpack_integers
 from shoal.errors import DocumentError
 from shoal.verification.recount import recount
 from tests.support import specimens
@@ -92,6 +93,12 @@ def shorter(ends: list[float]) -> list[float]:
     return [middle - 0.99 * half, middle + 0.99 * half]
 
 
+def another_bin(manifest: Manifest) -> Manifest:
+    """The first bin has one unit more."""
+    first = manifest["results"]["bins"]["rows"][0][0]
+    return changed(manifest, "results", "bins", "rows", 0, 0, to=first + 1)
+
+
 def intervals(manifest: Manifest) -> Iterator[tuple[Any, ...]]:
     """Paths to all intervals of a manifest; of cells, one a statistic."""
     results = manifest["results"]
@@ -128,6 +135,9 @@ def test_no_interval_is_stated_too_short() -> None:
                 place = place[part]
             if place[0] is not None:
                 yield changed(manifest, *path, to=shorter(place))
+        # Intervals of bins have a test of their own.
+        if manifest["kind"] == "distributions" and manifest["results"]["bins"]:
+            yield another_bin(manifest)
 
     assert accepted(lie) == []
 
@@ -155,7 +165,12 @@ def test_no_value_error_or_bound_is_another() -> None:
 
     def lie(manifest: Manifest) -> Iterator[Manifest]:
         results = manifest["results"]
-        places = {"cells": (0,), "distributions": ("parts", "squares", 0), "mean": ()}
+        places = {"cells": (0,), "mean": ()}
+        if manifest["kind"] == "distributions":
+            if not results["parts"]:
+                yield another_bin(manifest)
+                return
+            places["distributions"] = ("parts", [*results["parts"]][-1], 0)
         path = ("results", *places.get(manifest["kind"], ("estimates", 0)), "value")
         place: Any = results
         for part in path[1:]:
@@ -173,6 +188,23 @@ def test_no_value_error_or_bound_is_another() -> None:
                     yield changed(manifest, "plan", "claims", name, to=less)
 
     assert accepted(lie) == []
+
+
+def test_no_unit_bin_edge_or_band_is_another() -> None:
+    """A unit that costs more, a bin of one more, another edge, ends that are too near."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        units = unpack_integers(manifest["plan"]["bins"]["units"], "units")
+        heavier = pack_integers(units * 2)
+        yield changed(manifest, "plan", "bins", "units", to=heavier)
+        drawn = manifest["results"]["bins"]
+        yield another_bin(manifest)
+        yield changed(manifest, "results", "bins", "edges", 0, to=drawn["edges"][0] + 1024)
+        for at, row in enumerate(manifest["results"]["rows"]):
+            if row["statistic"] != "mean" and row["high"][0] > row["value"][0] + 0.01:
+                yield changed(manifest, "results", "rows", at, "high", 0, to=row["value"][0])
+
+    assert accepted(lie, "distributions: bins") == []
 
 
 def test_what_is_no_manifest_is_an_error_of_ours() -> None:

@@ -1,15 +1,27 @@
 """Recounts sums, standard deviations and variances of public counts, from means and squares."""
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
+from shoal.verification.recount.bins import BinsRelease
+from shoal.verification.recount.bins import differences as bins_differences
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import CellValues
-from shoal.verification.recount.reading import Array, Document, Release, differs, of_cells
+from shoal.verification.recount.reading import (
+    Array,
+    Document,
+    Release,
+    differs,
+    memberships,
+    of_cells,
+)
 
 _ENDS = ("value", "low", "high")
+_LOSSES = ("epsilon", "delta")
+_NUMBER = re.compile(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 
 
 def entries_of(plan: Document, results: Document) -> Document:
@@ -20,8 +32,22 @@ def entries_of(plan: Document, results: Document) -> Document:
         entries = of_cells({**part, "counts": counts}, results["parts"][name])
         loss = {each: Fraction(part["claims"][each]) for each in ("epsilon", "delta")}
         parts[name] = Release(**entries | loss, confidence=0.95)
+    asked = plan["request"]
+    of_bins = None
+    if plan["bins"] is not None:
+        status = [
+            "planned" if users >= asked["min_users"] and records >= asked["min_records"] else ""
+            for users, records in _sizes(counts)
+        ]
+        known = memberships(counts, status)
+        columns = (known["user"], known["cell"], known["count"])
+        low, high = map(float, asked["bounds"])
+        of_bins = BinsRelease(
+            plan["bins"], results["bins"], *columns, (low, high), asked["tick_bits"]
+        )
     return {
         "parts": parts,
+        "bins": of_bins,
         "asked": plan["request"],
         "rows": {row["statistic"]: row for row in results["rows"]},
         # Limited users count for parts of records.
@@ -35,20 +61,37 @@ def differences(release: Release) -> Iterator[str]:
     parts: dict[str, Release] = found["parts"]
     for name, part in parts.items():
         yield from (f"{name}: {each}" for each in CellValues(part, Losses.of(part)).differences())
-    for each in ("epsilon", "delta"):
-        if sum(getattr(part, each) for part in parts.values()) > getattr(release, each):
+    bins: BinsRelease | None = found["bins"]
+    spent = {each: sum(getattr(part, each) for part in parts.values()) for each in _LOSSES}
+    if bins is not None:
+        spent["epsilon"] += bins.loss
+        shares = (each for each in found["asked"]["statistics"] if "quantile" not in each)
+        numbers = _NUMBER.findall(" ".join(shares))
+        yield from bins_differences(bins, found["rows"], [float(each) for each in numbers])
+    for each, total in spent.items():
+        if total > getattr(release, each):
             yield f"the parts lose more {each} than is stated"
+        if total < getattr(release, each) * (1 - Fraction(1, 10**4)):
+            yield f"the parts lose less {each} than is stated"
     low, high = map(Fraction, found["asked"]["bounds"])
     wanted = {"mean": (low, high), "squares": (Fraction(0), Fraction(float((high - low) ** 2)))}
     for name, part in parts.items():
         if tuple(map(Fraction, vars(part)["bounds"])) != wanted[name]:
             yield f"the bounds of {name} are not those of the values"
-    yield from _rows(found["rows"], _records(parts["mean"]) / found["units"], float(high - low))
+    records = np.zeros(0)
+    if "mean" in parts:
+        means = parts["mean"]
+        # If users are limited, they count for parts of records.
+        records = np.bincount(means.cell, means.count) / found["units"]
+    yield from _rows(found["rows"], records, float(high - low))
 
 
-def _records(means: Release) -> Array:
-    """Returns the records of each cell, in parts of records if users are limited."""
-    return np.bincount(means.cell, means.count)
+def _sizes(counts: Document) -> list[tuple[int, int]]:
+    """Returns the users and the records of each cell."""
+    users = np.bincount(counts["cell"])
+    records = np.bincount(counts["cell"], counts["count"])
+    units = 1 if counts.get("records_per_user") is None else 64
+    return [*zip(users.tolist(), np.rint(records / units).tolist(), strict=True)]
 
 
 def _rows(rows: dict[str, Document], records: Array, width: float) -> Iterator[str]:

@@ -94,8 +94,8 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
     # Shares are parts of 1.
     ranges = {name: (Fraction(0), Fraction(1)) for name in statistics}
     ranges |= {"mean": (low, high - low), "variance": (Fraction(0), (high - low) ** 2 / 4)}
-    memberships = _memberships(plan["counts"], chosen["status"])
-    size = memberships["size"]
+    known = memberships(plan["counts"], chosen["status"])
+    size = known["size"]
     scale = [Fraction(each) for each in chosen["scale"]]
     if len(results) != len(scale):
         raise ValueError
@@ -108,7 +108,7 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
     if duals:
         dual = np.zeros(len(plan["counts"]["cells_per_user"]))
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
-    return {**plan, **request, **plan["claims"], **chosen, **memberships} | {
+    return {**plan, **request, **plan["claims"], **chosen, **known} | {
         "name": chosen["mechanism"],
         "lattice_bits": chosen["bits"],
         "widened": chosen["parameters"].get("widened", np.zeros(1)).tolist() == [1],
@@ -122,7 +122,7 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
     }
 
 
-def _memberships(counts: Document, status: list[str]) -> Document:
+def memberships(counts: Document, status: list[str]) -> Document:
     """Returns user, cell and count of each membership of a planned cell, and the cells' members.
 
     Planned cells are numbered from 0.

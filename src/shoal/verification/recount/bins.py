@@ -1,0 +1,192 @@
+"""Recounts bins: losses, edges, and intervals of shares and quantiles, by integrals of its own."""
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import kve
+
+from shoal.verification.recount.reading import Array, Document
+
+# Noise has the scale of 2^24 units.
+_SCALE = 2**24
+# Edges are found among this many places, and each round has so many bins.
+_PLACES = 2**10
+_ROUND = 32
+_MISS = 0.05
+_SHARE = re.compile(r"share_(above|below|between)\((.*)\)")
+_QUANTILE = re.compile(r"quantile\((.*)\)")
+
+
+class BinsRelease(NamedTuple):
+    """What a record says of bins, beside the members of its planned cells."""
+
+    plan: Document
+    drawn: Document
+    user: Array
+    cell: Array
+    records: Array
+    bounds: tuple[float, float]
+    tick_bits: int
+
+    @property
+    def loss(self) -> Fraction:
+        """The largest loss of a user: its units in all cells, and its votes."""
+        units = np.array(self.plan["units"], dtype=object)
+        spent = np.zeros(int(self.user.max()) + 1, dtype=object)
+        np.add.at(spent, self.user, units)
+        votes = self.plan["vote"] * self.plan["rounds"]
+        return Fraction(int(spent.max()) + votes, _SCALE)
+
+    @property
+    def totals(self) -> Array:
+        """The units of each cell."""
+        return np.bincount(self.cell, np.array(self.plan["units"], dtype=np.float64))
+
+    def moved(self) -> Array:
+        """The part of each cell's weight that differs from its users' shares of the records."""
+        total = np.maximum(self.totals, 1)
+        weight = np.array(self.plan["units"]) / total[self.cell]
+        share = self.records / np.bincount(self.cell, self.records)[self.cell]
+        apart = np.bincount(self.cell, np.abs(weight - share)) / 2
+        return np.minimum(apart + np.bincount(self.cell) / total, 1)
+
+
+def differences(
+    found: BinsRelease, rows: dict[str, Document], thresholds: list[float]
+) -> Iterator[str]:
+    """Yields a sentence for each number of bins that does not follow."""
+    totals = found.totals.astype(np.int64).tolist()
+    if [sum(row) for row in found.drawn["rows"]] != totals:
+        yield "bins of a cell do not add up to its units"
+    users = len(np.unique(found.user))
+    if any(sum(row) != users * found.plan["vote"] for row in found.drawn["rounds"]):
+        yield "bins of a round do not add up to its votes"
+    if found.drawn["edges"] != _edges(found, thresholds):
+        yield "edges do not follow from the common distribution and the thresholds"
+        return
+    for name, row in rows.items():
+        yield from _too_short(found, name, row)
+
+
+def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
+    """Returns the edges in ticks: thresholds, and ranks of what the rounds found."""
+    low, high = found.bounds
+    top = 2**found.tick_bits
+    edges = {math.floor((each - low) / (high - low) * top + 0.5) for each in thresholds}
+    if found.plan["bins"] == 1:
+        return sorted(edges)
+    places = np.arange(_PLACES + 1)
+    function: Any = places / _PLACES
+    for turn, row in enumerate(found.drawn["rounds"]):
+        inner = _at_ranks(function, np.arange(1, _ROUND) / _ROUND, (1.0, 0.1)[turn])
+        parts = _nearest_distribution(np.array(row, dtype=np.float64) / sum(row))
+        knots = [0, *inner, _PLACES]
+        function = np.interp(places, knots, [0.0, *np.cumsum(parts).tolist()])
+    evenly = 0.02 if found.drawn["rounds"] else 1.0
+    ranks = _at_ranks(function, _ranks(found.plan["bins"]), evenly)
+    return sorted(edges | {each * top // _PLACES for each in ranks})
+
+
+def _at_ranks(function: Any, ranks: Any, evenly: float) -> list[int]:
+    """Returns the inner places at which a function, in part an even one, has these ranks."""
+    places = np.arange(_PLACES + 1)
+    mixed = (1 - evenly) * function + evenly * places / _PLACES
+    found = {round(float(np.interp(each, mixed, places))) for each in ranks}
+    return sorted(found - {0, _PLACES})
+
+
+def _ranks(bins: int) -> list[float]:
+    """Returns the ranks at which the edges of so many bins lie."""
+    if bins < 8:
+        return [0.05, 0.25, 0.5, 0.75, 0.95]
+    if bins == 8:
+        return [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98]
+    return [0.02, *np.linspace(0.1, 0.9, bins - 3).tolist(), 0.98]
+
+
+def _nearest_distribution(parts: Any) -> Any:
+    """Returns the nearest numbers that are not negative and add up to 1."""
+    less = brentq(lambda cut: np.maximum(parts - cut, 0).sum() - 1, parts.min() - 1, parts.max())
+    return np.maximum(parts - less, 0)
+
+
+@cache
+def _quantile(bins: int, cut: int) -> float:
+    """Returns what the noise of the first `cut` bins is above in 5% of draws, in its units.
+
+    It has the density f_cut(s) f_(bins - cut)(s), with f_k(s) as s^(k - 1/2) K_(k - 1/2)(s/2).
+    """
+
+    def density(size: float) -> float:
+        """Returns the density, up to a factor."""
+        found = 0.0
+        for many in (cut, bins - cut):
+            order = many - 0.5
+            of_one = kve(order, 1.0)
+            found += order * math.log(size) + math.log(kve(order, size / 2) / of_one) - size / 2
+        return math.exp(found + 2 * math.log(2))
+
+    far = 40 * math.sqrt(bins)
+    whole = quad(density, 1e-12, far, limit=400)[0]
+    return float(
+        brentq(lambda size: quad(density, size, far, limit=400)[0] - _MISS * whole, 0.1, far)
+    )
+
+
+def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
+    """Yields a sentence if an interval of a share or a quantile is shorter than it must be."""
+    total = np.maximum(found.totals, 1)
+    parts = np.array(found.drawn["rows"], dtype=np.float64) / total[:, None]
+    bins = parts.shape[1]
+    noise = _SCALE / total
+    moved = found.moved()
+    low, high = found.bounds
+    edges = low + np.array([0, *found.drawn["edges"], 2**found.tick_bits]) * (
+        (high - low) / 2**found.tick_bits
+    )
+    stated = {each: np.array(row[each], dtype=np.float64) for each in ("value", "low", "high")}
+    slack = 1e-4
+    if share := _SHARE.fullmatch(name):
+        first, last = _between(share, edges)
+        number = parts[:, first:last].sum(axis=1)
+        band = _quantile(bins, last - first) * noise + moved
+        least = np.minimum(np.clip(number - band, 0, 1), stated["value"])
+        most = np.maximum(np.clip(number + band, 0, 1), stated["value"])
+        if (stated["low"] > least + slack).any() or (stated["high"] < most - slack).any():
+            yield f"an interval of {name} is too short"
+        return
+    match = _QUANTILE.fullmatch(name)
+    if name != "median" and match is None:
+        return
+    level = 0.5 if match is None else float(match[1])
+    part = np.where(moved > 0.25, 1.0, 0.5)
+    for cell, of_cell in enumerate(np.cumsum(parts, axis=1)):
+        for at in range(bins):
+            bands = [
+                _quantile(bins, cut) * noise[cell] + part[cell] * moved[cell] - slack
+                if 0 < cut < bins
+                else math.inf
+                for cut in (at, at + 1)
+            ]
+            begins = at == 0 or of_cell[at - 1] - bands[0] <= level
+            ends = at + 1 == bins or of_cell[at] + bands[1] >= level
+            inside = stated["low"][cell] <= edges[at] and edges[at + 1] <= stated["high"][cell]
+            if begins and ends and not inside:
+                yield f"an interval of {name} leaves out a bin that it may be in"
+                return
+
+
+def _between(share: Any, edges: Array) -> tuple[int, int]:
+    """Returns the edges between which values count for a share."""
+    numbers = [float(each) for each in share[2].split(",")]
+    at = [int(np.abs(edges - each).argmin()) for each in numbers]
+    if share[1] == "above":
+        return at[0], len(edges) - 1
+    return (0, at[0]) if share[1] == "below" else (at[0], at[1])

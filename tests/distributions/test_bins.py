@@ -1,0 +1,230 @@
+"""Bins in whole units: their moves and losses by enumeration, their edges, values and intervals."""
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.distributions.bin_estimates import Bins
+from shoal.distributions.bins import common, draw_bins, edges_of, in_units, on_simplex
+from shoal.distributions.plan import Plan
+from shoal.distributions.units import BITS, plan_units
+from shoal.errors import InputError
+from shoal.privacy.noise import OperatingSystem, Simulated
+from tests.support import made_counts
+
+BITS_OF_TICKS = 20
+
+
+def _histograms(records: int, bins: int) -> np.ndarray:
+    """The records up to each edge, of all histograms of so many records."""
+    cuts = itertools.combinations_with_replacement(range(records + 1), bins - 1)
+    return np.array(list(cuts), dtype=np.int64)
+
+
+@pytest.mark.parametrize("bins", [2, 3, 4])
+def test_nobody_moves_bins_by_more_than_its_units(bins: int) -> None:
+    """All histograms of up to five records: whole bins that add up to the units; attained."""
+    for records, units in itertools.product((1, 2, 3, 5), (1, 2, 3, 7, 10)):
+        below = _histograms(records, bins)
+        rows = in_units(np.full(len(below), units), below, np.full(len(below), records))
+        assert (rows.sum(axis=1) == units).all()
+        assert (rows >= 0).all()
+        apart = np.abs(rows[:, None] - rows[None]).sum(axis=2) // 2
+        assert apart.max() == units
+
+
+def _law(bins: int, bits: int, most: int) -> dict[tuple[int, ...], float]:
+    """The exact chances of noise of sum zero, but for the tail beyond `most`."""
+    chances = {}
+    for inner in itertools.product(range(-most, most + 1), repeat=bins - 1):
+        noise = (*inner, -sum(inner))
+        chances[noise] = math.exp(-sum(map(abs, noise)) / 2 / 2**bits)
+    whole = sum(chances.values())
+    return {noise: chance / whole for noise, chance in chances.items()}
+
+
+@pytest.mark.parametrize(("bins", "bits", "most"), [(2, 1, 60), (4, 0, 12)])
+def test_noise_of_many_rows_has_its_law(bins: int, bits: int, most: int) -> None:
+    """Sums are 0, and as many of 6,000 rows have each noise as its chance says: takes 3 s."""
+    chances = _law(bins, bits, most)
+    size = 6_000
+    drawn = np.array(OperatingSystem().add_sum_zero([[0] * bins] * size, bits, 0))
+    assert (drawn.sum(axis=1) == 0).all()
+    seen, often = np.unique(drawn, axis=0, return_counts=True)
+    found = {tuple(row): many for row, many in zip(seen.tolist(), often.tolist(), strict=True)}
+    common_noise = [noise for noise, chance in chances.items() if chance * size > 20]
+    expected = np.array([chances[noise] * size for noise in common_noise])
+    counted = np.array([found.get(noise, 0) for noise in common_noise])
+    square = ((counted - expected) ** 2 / expected).sum()
+    assert abs(square - len(expected)) < 5 * math.sqrt(2 * len(expected))
+
+
+def test_no_outcome_tells_more_than_units_pay_for() -> None:
+    """All neighbours of two records in two and three bins: ratios of exact chances."""
+    for bins, most in ((2, 30), (3, 14)):
+        chances = _law(bins, 1, most)
+        for first, second in itertools.product(_histograms(2, bins), repeat=2):
+            rows = in_units(np.array([2, 2]), np.array([first, second]), np.array([2, 2]))
+            shift = rows[0] - rows[1]
+            ratios = [
+                abs(math.log(chance / chances[tuple(np.add(noise, shift))]))
+                for noise, chance in chances.items()
+                if tuple(np.add(noise, shift)) in chances
+            ]
+            assert max(ratios) <= 2 / 2**1 + 1e-9
+
+
+@given(data=st.data())
+def test_the_loss_is_the_largest_sum_of_units(data: st.DataObject) -> None:
+    """Never above epsilon, and nearly all of it; with certified errors no weight moves."""
+    users = data.draw(st.integers(3, 60))
+    pairs = data.draw(
+        st.lists(
+            st.tuples(st.integers(0, users - 1), st.integers(0, 4), st.integers(1, 30)),
+            min_size=5,
+            max_size=60,
+            unique_by=lambda each: each[:2],
+        )
+    )
+    user, cell, count = (list(column) for column in zip(*pairs, strict=True))
+    counts = shoal.Counts.from_counts(user, cell, count)
+    epsilon = data.draw(st.floats(0.05, 8))
+    certified = data.draw(st.booleans())
+    cells = np.arange(counts.n_cells)
+    units = plan_units(counts, cells, epsilon, finds=True, certified=certified)
+    of_users = np.zeros(counts.n_users, dtype=object)
+    np.add.at(of_users, units.user, units.units.astype(object))
+    spent = Fraction(int(max(of_users)) + units.vote * units.rounds, 2**BITS)
+    total = sum(Fraction(int(each.moves.max()), 2**each.bits) for each in units.steps)
+    assert total == spent <= Fraction(epsilon)
+    assert spent >= Fraction(epsilon) * Fraction(99, 100)
+    if certified:
+        assert units.moved.max() < 1e-3
+
+
+def test_edges_lie_at_ranks_and_thresholds() -> None:
+    """Records in one narrow place are found by the second round; thresholds are edges as well."""
+    first = [0] * 32
+    first[10] = 1000
+    bits = BITS_OF_TICKS
+    found = common([first], bits)
+    assert found[10 * 32] == 0
+    assert found[11 * 32] == 1
+    second = [0] * 32
+    second[8:24] = [60] * 16
+    edges = edges_of([first, second], [123], 8, bits)
+    assert 123 in edges
+    width = 1 << bits
+    inside = [each for each in edges if 10 * width // 32 <= each <= 11 * width // 32]
+    assert len(inside) >= 5
+    assert edges_of([], [5, 9], 1, bits) == [5, 9]
+    assert len(edges_of([], [], 6, bits)) == 5
+
+
+def test_nearest_distributions() -> None:
+    """They are on the simplex, and no other tried one is nearer."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(0.2, 0.5, (20, 5))
+    found = on_simplex(rows)
+    assert found.min() >= 0
+    assert found.sum(axis=1) == pytest.approx(np.ones(20))
+    for other in rng.dirichlet(np.ones(5), 200):
+        nearer = ((rows - other) ** 2).sum(axis=1) < ((rows - found) ** 2).sum(axis=1) - 1e-12
+        assert not nearer.any()
+
+
+@pytest.mark.parametrize("kind", ["one value", "two values", "one bin"])
+@pytest.mark.parametrize("certified", [True, False])
+def test_intervals_cover_whatever_lies_inside_a_bin(kind: str, certified: bool) -> None:
+    """Medians and shares of 300 cells of alike users, at 95% less three standard errors."""
+    rng = np.random.default_rng(3)
+    cells, users = 300, 40
+    who = np.arange(cells * users)
+    at = who % cells
+    value = {
+        "one value": np.full(len(who), 37.0),
+        "two values": rng.choice([20.0, 80.0], len(who), p=[0.45, 0.55]),
+        "one bin": rng.uniform(49, 51, len(who)),
+    }[kind]
+    table = pa.table({"who": who, "at": at, "value": value})
+    records = shoal.Records(
+        table, user="who", value="value", by="at", bounds=(0, 100), counts="public"
+    )
+    counts = records.counts()
+    units = plan_units(counts, np.arange(cells), 1.0, finds=True, certified=certified)
+
+    def read(measures: Any) -> Any:
+        return records.aggregate(measures, squares=False)[1]
+
+    drawn = draw_bins(units, [], BITS_OF_TICKS, read, Simulated(5))
+    edges = np.array([0, *drawn.edges, 1 << BITS_OF_TICKS]) * 100 / (1 << BITS_OF_TICKS)
+    plain = np.array(drawn.rows) / units.total[:, None]
+    found = common(drawn.rounds, BITS_OF_TICKS)
+    bins = Bins(plain, units.noise, units.moved, edges, found)
+    order = np.argsort([int(each) for each in counts.labels])
+    true = np.array([np.quantile(value[at == cell], 0.5, method="lower") for cell in range(cells)])
+    _, low, high = bins.quantile(0.5, 0.95)
+    covered = (low[order] <= true) & (true <= high[order])
+    assert covered.mean() > 0.95 - 3 * math.sqrt(0.05 * 0.95 / cells)
+    for cut in range(1, bins.bins):
+        share = np.array([(value[at == cell] <= edges[cut]).mean() for cell in range(cells)])
+        _, low, high = bins.share(0, cut, 0.95)
+        covered = (low[order] <= share + 1e-9) & (share - 1e-9 <= high[order])
+        assert covered.mean() > 0.95 - 3 * math.sqrt(0.05 * 0.95 / cells)
+
+
+def test_all_of_a_histogram_is_read_from_one_vector() -> None:
+    """Shares of a histogram add up to 1, quantiles rise, and more of both are free."""
+    rng = np.random.default_rng(8)
+    table = pa.table(
+        {
+            "who": np.arange(6000),
+            "at": np.arange(6000) % 3,
+            "pay": rng.gamma(2 + np.arange(6000) % 3, 10),
+        }
+    )
+    records = shoal.Records(
+        table, user="who", value="pay", by="at", bounds=(0, 200), counts="public"
+    )
+    asked = ["histogram(20, 40)", "cdf", "quantile(0.25)", "median", "quantile(0.9)"]
+    plan = shoal.plan(records, epsilon=2, statistics=asked)
+    assert isinstance(plan, Plan)
+    release = plan.release(records, noise=Simulated(2))
+    found = release.to_pandas()
+    parts = ["share_below(20)", "share_between(20, 40)", "share_above(40)"]
+    for cell in range(3):
+        of_cell = found[found["at"] == cell].set_index("statistic")["value"]
+        assert sum(of_cell[part] for part in parts) == pytest.approx(1)
+        assert of_cell["quantile(0.25)"] < of_cell["median"] < of_cell["quantile(0.9)"]
+        true = np.quantile(table["pay"].to_numpy()[cell::3], 0.5)
+        assert of_cell["median"] == pytest.approx(true, rel=0.1)
+    again = release.quantiles([0.5]).to_pandas()["value"].to_numpy()
+    assert again.tolist() == found[found["statistic"] == "median"]["value"].tolist()
+    histogram = release.histogram().to_pandas()
+    assert histogram.groupby("at")["share"].sum().to_numpy() == pytest.approx(np.ones(3))
+    assert len(histogram) == 3 * len(release.bins())
+
+
+@pytest.mark.parametrize(
+    ("statistics", "message"),
+    [
+        (["histogram(8)"], "8 of histogram.* is not inside the bounds"),
+        (["histogram(60, 40)"], "give rising numbers"),
+        (["quantile(90)"], "between 0 and 1"),
+        (["max"], r"ask for quantile\(0.99\)"),
+        (["median", "median"], "given twice"),
+    ],
+)
+def test_impossible_statistics_are_refused(statistics: list[str], message: str) -> None:
+    """With what to ask for instead."""
+    counts = made_counts.crowded()
+    with pytest.raises(InputError, match=message):
+        shoal.plan(counts, bounds=(20, 80), epsilon=1, statistics=statistics)
