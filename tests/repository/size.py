@@ -19,23 +19,23 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_939),
-    "theory": (("theory",), 13_995),
+    "cells": (("cells",), 69_048),
+    "theory": (("theory",), 14_286),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 17_103),
-    "distributions": (("distributions",), 6_333),
-    "dossiers": (("dossiers",), 5_090),
+    "distributions": (("distributions",), 13_635),
+    "dossiers": (("dossiers",), 5_145),
     "data": (("data",), 23_589),
-    "privacy": (("privacy",), 12_131),
+    "privacy": (("privacy",), 12_383),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         13_041,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 14_016),
     "pictures": (("pictures",), 5_368),
-    "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_114),
-    "verification": (("verification",), 27_286),
+    "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_110),
+    "verification": (("verification",), 29_379),
     "other modules": (
         (
             "__init__.py",
@@ -52,12 +52,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.37, 0.3
-STUDIES = 51_003
+MOST_A_LINE, MOST_PACKED = 9.42, 0.3
+STUDIES = 54_090
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_338),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_387),
+    "tests": (("tests", "conftest.py"), ".py", 27_671),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_450),
 }
 
 

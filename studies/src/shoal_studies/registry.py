@@ -23,7 +23,10 @@ P = ParamSpec("P")
 STUDY_MODULES = *(f"paper_00{number}" for number in range(5)), "flights_variance"
 BENCH_MODULES = tuple(
     f"bench_{each}"
-    for each in ("system", "cost", "cells", "honest", "presence", "trials", "questions", "unbiased")
+    for each in (
+        *("system", "cost", "cells", "honest", "distributions", "presence"),
+        *("trials", "questions", "unbiased"),
+    )
 )
 ALL = "all"
 

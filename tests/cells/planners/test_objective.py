@@ -34,7 +34,7 @@ WISHES: list[tuple[int, int, int, dict[str, Any], str]] = [
     (300, 12, 3, {"delta": "1e-9"}, "optimal"),
     (300, 13, 1, {}, "user_clipped"),
     (300, 12, 4, {"delta": "1e-9"}, "user_clipped"),
-    (100, 3, 9, {"statistics": ["share_above(3)"]}, "optimal"),
+    (100, 3, 9, {"statistics": ["share_above(3)"], "objective": "worst_case"}, "optimal"),
     (100, 3, 9, {"epsilon": None, "error": 2}, "optimal"),
     (100, 3, 9, {"objective": "worst_case"}, "optimal"),
     (100, 3, 9, {"objective": "worst_case", "delta": "1e-9"}, "optimal"),
