@@ -130,7 +130,9 @@ def plan(
         "users": users,
     }
     # What is empty is as good as left out.
-    asked = {name: each for name, each in (given | more).items() if each not in (None, {}, [], ())}
+    empty: tuple[Any, ...] = (None, {}, [], ())
+    every = given | more
+    asked = {name: each for name, each in every.items() if each not in empty}
     family = family_of(asked, private=is_private).plan
     if is_private and keys is None and users is None:
         raise InputError(

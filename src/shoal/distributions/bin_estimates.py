@@ -31,6 +31,10 @@ _EVENLY = 0.1
 _SHAPE = 0.3
 # The longest tick, as a part of the bounds' width: there are ten tick bits at least.
 _TICK = 2.0**-10
+# What is added to variances, so that cells with little noise do not decide alone: of the covariance
+# between cells, and of their spread.
+_LEAST = 1e-4
+_NOISE = 0.01
 # How often cells that are unlike the others are given more room.
 _TURNS = 2
 
@@ -62,10 +66,12 @@ class Bins:
     @cached_property
     def _places(self) -> tuple[Floats, Floats]:
         """Even places in the bounds, and the common distribution function there."""
-        found = self.found
-        if found is None:
-            found = np.asarray(np.arange(2**FINE + 1) / 2**FINE)
-        return np.linspace(self.edges[0], self.edges[-1], len(found)), np.asarray(found)
+        even = np.arange(2**FINE + 1) / 2**FINE
+        low = self.edges[0]
+        places = low + even * (self.edges[-1] - low)
+        if self.found is None:
+            return places, even
+        return places, self.found
 
     @cached_property
     def prior(self) -> Floats:
@@ -74,7 +80,9 @@ class Bins:
             weight = 1 / self._variance
             mean = weight @ self.plain / weight.sum()
             return np.asarray(on_simplex(mean[None])[0])
-        return np.asarray(np.diff(np.interp(self.edges, *self._places)))
+        places, found = self._places
+        at_edges = np.interp(self.edges, places, found)
+        return np.asarray(np.diff(at_edges))
 
     @cached_property
     def _variance(self) -> Floats:
@@ -83,36 +91,59 @@ class Bins:
         return np.asarray(of_unit * self.noise**2)
 
     @cached_property
+    def _so_far(self) -> Floats:
+        """The noisy share of each cell below each inner edge, shape (cells, bins - 1)."""
+        so_far = np.cumsum(self.plain, axis=1)
+        return np.asarray(so_far[:, :-1])
+
+    @cached_property
     def value(self) -> Floats:
         """The parts of each cell, moved towards what cells have in common where noise is large.
 
         With the covariance S between cells, its own part a and noise variance v the move is
         a S (a S + v C)^-1 (y - prior), where C is the identity less 1/bins.
         """
-        size = self.bins
-        if size == 1:
+        cells = len(self.plain)
+        if self.bins == 1:
             return np.ones_like(self.plain)
         away = self.plain - self.prior
-        flat = np.eye(size) - 1 / size
-        variance = self._variance
-        apart = np.ones(len(away))
-        shape = np.diag(self.prior) - np.outer(self.prior, self.prior)
-        whole = max(float(np.trace(shape)), 1e-9)
+        apart = np.ones(cells)
         for _ in range(_TURNS):
-            weight = 1 / (variance + np.median(variance) / 10 + 1e-4) ** 2 / apart
-            between = np.einsum("g,gi,gj->ij", weight, away, away) - (weight @ variance) * flat
-            sizes, turn = np.linalg.eigh(between / weight.sum())
-            between = (turn * np.maximum(sizes, 0)) @ turn.T
-            between = (1 - _SHAPE) * between + _SHAPE * np.trace(between) / whole * shape
-            between += 1e-10 * np.eye(size)
-            solved = _solved(between, np.ones(len(away)), variance, flat, away)
-            apart = np.maximum(1.0, np.einsum("gi,gi->g", away, solved) / (size - 1))
-        solved = _solved(between, apart, variance, flat, away)
-        return on_simplex(self.prior + apart[:, None] * solved @ between)
+            between = self._between(away, apart)
+            solved = self._solved(between, np.ones(cells), away)
+            distance = np.einsum("gi,gi->g", away, solved)
+            apart = np.maximum(1.0, distance / (self.bins - 1))
+        solved = self._solved(between, apart, away)
+        moved = apart[:, None] * solved @ between
+        return on_simplex(self.prior + moved)
 
-    def below(self, edge: int) -> Floats:
-        """The noisy share of each cell below an inner edge."""
-        return np.asarray(self.plain[:, :edge].sum(axis=1))
+    @property
+    def _flat(self) -> Floats:
+        """The covariance of noise that adds up to 0, of variance 1 in all directions."""
+        return np.asarray(np.eye(self.bins) - 1 / self.bins)
+
+    def _between(self, away: Floats, apart: Floats) -> Floats:
+        """The covariance between cells, without noise; cells that are `apart` weigh less."""
+        variance = self._variance
+        least = np.median(variance) / 10 + _LEAST
+        weight = 1 / (variance + least) ** 2 / apart
+        seen = np.einsum("g,gi,gj->ij", weight, away, away)
+        of_noise = (weight @ variance) * self._flat
+        sizes, turn = np.linalg.eigh((seen - of_noise) / weight.sum())
+        between = (turn * np.maximum(sizes, 0)) @ turn.T
+        # The shape that bins of single records have.
+        shape = np.diag(self.prior) - np.outer(self.prior, self.prior)
+        size = np.trace(between) / max(float(np.trace(shape)), 1e-9)
+        mixed = (1 - _SHAPE) * between + _SHAPE * size * shape
+        return np.asarray(mixed + 1e-10 * np.eye(self.bins))
+
+    def _solved(self, between: Floats, apart: Floats, away: Floats) -> Floats:
+        """Returns (a S + v C)^-1 (y - prior) of every cell."""
+        of_cells = apart[:, None, None] * between
+        of_noise = self._variance[:, None, None] * self._flat
+        hair = 1e-9 * np.eye(self.bins)
+        solved = np.linalg.solve(of_cells + of_noise + hair, away[:, :, None])
+        return np.asarray(solved[:, :, 0])
 
     def band(self, bins: int, confidence: float, part: Floats | float) -> Floats:
         """How far the noisy share of so many bins may be off, with a part of the moved weight."""
@@ -121,52 +152,66 @@ class Bins:
 
     def edge_of(self, threshold: float) -> int:
         """The edge at a threshold, at most half a tick away; LookupError without one."""
+        width = self.edges[-1] - self.edges[0]
         distance = np.abs(self.edges - threshold)
         nearest = int(distance.argmin())
-        if distance[nearest] > _TICK * (self.edges[-1] - self.edges[0]):
+        if distance[nearest] > _TICK * width:
             raise LookupError
         return nearest
 
     def share(self, first: int, last: int, confidence: float) -> tuple[Floats, Floats, Floats]:
         """Value and interval of the share between two edges."""
         number = self.plain[:, first:last].sum(axis=1)
-        band = self.band(last - first, confidence, 1.0)
         value = self.value[:, first:last].sum(axis=1)
-        low = np.minimum(np.clip(number - band, 0.0, 1.0), value)
-        return value, low, np.maximum(np.clip(number + band, 0.0, 1.0), value)
+        band = self.band(last - first, confidence, 1.0)
+        low = np.clip(number - band, 0.0, 1.0)
+        high = np.clip(number + band, 0.0, 1.0)
+        return value, np.minimum(low, value), np.maximum(high, value)
 
     def quantile(self, level: float, confidence: float) -> tuple[Floats, Floats, Floats]:
         """Value and interval of a quantile: the interval is a set of whole bins."""
         grid, function = self._inside
         value = np.array([np.interp(level, row, grid) for row in function])
-        part = np.where(self.moved > MOST_MOVED, 1.0, _INSIDE)
-        cells = len(self.plain)
-        so_far = np.cumsum(self.plain, axis=1)[:, :-1]
-        bands = [self.band(edge, confidence, part) for edge in range(1, self.bins)]
-        band = np.stack(bands, axis=1) if bands else np.zeros((cells, 0))
-        nothing = np.zeros((cells, 1))
-        # The quantile may be in a bin that may begin below the level and end above it.
-        begins = np.concatenate([nothing, so_far - band], axis=1) <= level
-        ends = np.concatenate([so_far + band, nothing + 1], axis=1) >= level
-        may = begins & ends
+        may = self._may_be_in(level, confidence)
+        # Where no bin seems possible, all are.
         may[~may.any(axis=1)] = True
         first = may.argmax(axis=1)
         last = self.bins - may[:, ::-1].argmax(axis=1)
-        return value, np.minimum(self.edges[first], value), np.maximum(self.edges[last], value)
+        low = np.minimum(self.edges[first], value)
+        high = np.maximum(self.edges[last], value)
+        return value, low, high
+
+    def _may_be_in(self, level: float, confidence: float) -> Bools:
+        """The bins that may begin below a level and end above it, shape (cells, bins)."""
+        part = np.where(self.moved > MOST_MOVED, 1.0, _INSIDE)
+        band = np.zeros_like(self._so_far)
+        for cut in range(1, self.bins):
+            band[:, cut - 1] = self.band(cut, confidence, part)
+        least = np.zeros_like(self.plain)
+        least[:, 1:] = self._so_far - band
+        most = np.ones_like(self.plain)
+        most[:, :-1] = self._so_far + band
+        return np.asarray((least <= level) & (level <= most))
 
     @cached_property
     def _inside(self) -> tuple[Floats, Floats]:
         """Places in the bounds, and the distribution function of each cell there."""
         places, found = self._places
         grid = np.union1d(places, self.edges)
-        at = np.clip(np.searchsorted(self.edges, grid, side="right") - 1, 0, self.bins - 1)
+        at = np.searchsorted(self.edges, grid, side="right") - 1
+        at = np.clip(at, 0, self.bins - 1)
         begin = self.edges[at]
         even = (grid - begin) / (self.edges[at + 1] - begin)
         starts = np.interp(self.edges, places, found)
         mass = np.diff(starts)[at]
-        like_all = (np.interp(grid, places, found) - starts[at]) / np.maximum(mass, 1e-12)
-        part = np.where(mass > 1e-9, (1 - _EVENLY) * like_all + _EVENLY * even, even)
-        before = np.concatenate([np.zeros((len(self.value), 1)), np.cumsum(self.value, axis=1)], 1)
+        above_start = np.interp(grid, places, found) - starts[at]
+        like_all = above_start / np.maximum(mass, 1e-12)
+        mixed = (1 - _EVENLY) * like_all + _EVENLY * even
+        # Where the common distribution has nothing, values lie evenly.
+        part = np.where(mass > 1e-9, mixed, even)
+        before = np.zeros_like(self.value)
+        so_far = np.cumsum(self.value, axis=1)
+        before[:, 1:] = so_far[:, :-1]
         rising = before[:, at] + self.value[:, at] * part
         # A hair of slope, so that every level has one place.
         return grid, rising + 1e-12 * np.arange(len(grid))
@@ -177,19 +222,12 @@ class Bins:
         cuts = range(1, self.bins)
         if not len(cuts):
             return np.zeros(len(self.plain), dtype=bool)
-        of_cuts = np.array([sum_zero.variance(self.bins, cut) for cut in cuts])
-        noise = self.noise[:, None] ** 2 * of_cuts
-        so_far = np.cumsum(self.plain, axis=1)[:, :-1]
-        weight = 1 / (noise.mean(axis=1) + 0.01) ** 2
-        middle = weight @ so_far / weight.sum()
-        between = weight @ ((so_far - middle) ** 2 - noise).mean(axis=1) / weight.sum()
-        size = np.mean([sum_zero.mean_size(self.bins, cut) for cut in cuts])
-        error = size * self.noise + _BIAS * self.moved
-        return np.asarray(error <= _ERROR * np.sqrt(max(float(between), 0.0)))
-
-
-def _solved(between: Floats, apart: Floats, variance: Floats, flat: Floats, away: Floats) -> Floats:
-    """Returns (a S + v C)^-1 (y - prior) of every cell."""
-    hair = 1e-9 * np.eye(len(flat))
-    matrices = apart[:, None, None] * between + variance[:, None, None] * flat + hair
-    return np.asarray(np.linalg.solve(matrices, away[:, :, None])[:, :, 0])
+        variances = [sum_zero.variance(self.bins, cut) for cut in cuts]
+        sizes = [sum_zero.mean_size(self.bins, cut) for cut in cuts]
+        noise = self.noise[:, None] ** 2 * np.array(variances)
+        weight = 1 / (noise.mean(axis=1) + _NOISE) ** 2
+        middle = weight @ self._so_far / weight.sum()
+        squares = (self._so_far - middle) ** 2 - noise
+        between = float(weight @ squares.mean(axis=1) / weight.sum())
+        error = np.mean(sizes) * self.noise + _BIAS * self.moved
+        return np.asarray(error <= _ERROR * np.sqrt(max(between, 0.0)))

@@ -73,17 +73,21 @@ def draw_bins(
         users = int(user.max()) + 1
         whole = add(user, count, users)
         there = whole > 0
-        of_users = np.stack([add(user, each, users) for each in below.T], axis=1)
+        columns = [add(user, each, users) for each in below.T]
+        of_users = np.stack(columns, axis=1)
         votes = np.full(int(there.sum()), units.vote)
-        exact = in_units(votes, of_users[there], whole[there]).sum(axis=0)
-        [drawn] = noise.add_sum_zero([exact.tolist()], BITS, _START + 1 + turn)
+        of_voters = in_units(votes, of_users[there], whole[there])
+        exact = of_voters.sum(axis=0).tolist()
+        [drawn] = noise.add_sum_zero([exact], BITS, _START + 1 + turn)
         rounds.append(drawn)
     edges = edges_of(rounds, given, units.bins, bits)
     below, count = _below(read, edges, units)
     exact = in_units(units.units, below, count)
-    rows = [add(units.cell, each, len(units.cells)) for each in exact.T]
-    cells = np.stack(rows, axis=1).tolist()
-    return DrawnBins(rounds, edges, noise.add_sum_zero(cells, BITS, _START))
+    cells = len(units.cells)
+    columns = [add(units.cell, each, cells) for each in exact.T]
+    rows = np.stack(columns, axis=1).tolist()
+    drawn_rows = noise.add_sum_zero(rows, BITS, _START)
+    return DrawnBins(rounds, edges, drawn_rows)
 
 
 def _below(read: Reader, edges: Sequence[int], units: Units) -> tuple[Ints, Ints]:
@@ -101,9 +105,11 @@ def in_units(units: Ints, below: Ints, count: Ints) -> Ints:
     With C_k of m records up to edge k they are differences of floor(M C_k/m): so no change of
     values moves them by more than M, in half the l1 norm.
     """
-    so_far = units[:, None] * below // count[:, None]
-    none = np.zeros((len(units), 1), dtype=np.int64)
-    return np.diff(np.concatenate([none, so_far, units[:, None]], axis=1), axis=1)
+    owners, edges = below.shape
+    so_far = np.zeros((owners, edges + 2), dtype=np.int64)
+    so_far[:, 1:-1] = units[:, None] * below // count[:, None]
+    so_far[:, -1] = units
+    return np.diff(so_far, axis=1)
 
 
 def edges_of_round(rounds: Sequence[list[int]], bits: int) -> list[int]:
@@ -130,9 +136,11 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
     found: Floats = places / 2**FINE
     for turn, drawn in enumerate(rounds):
         edges = np.array(edges_of_round(rounds[:turn], bits)) >> (bits - FINE)
-        parts = on_simplex(np.array([drawn]) / sum(drawn))[0]
+        noisy = np.array([drawn]) / sum(drawn)
+        [parts] = on_simplex(noisy)
         knots = np.concatenate([[0], edges, [2**FINE]])
-        found = np.asarray(np.interp(places, knots, np.append(0.0, np.cumsum(parts))))
+        so_far = np.append(0.0, np.cumsum(parts))
+        found = np.asarray(np.interp(places, knots, so_far))
     return found
 
 
@@ -149,6 +157,8 @@ def _at_ranks(found: Floats, ranks: Floats, evenly: float, bits: int) -> list[in
 def on_simplex(rows: Floats) -> Floats:
     """Returns the nearest distributions to rows of numbers."""
     falling = -np.sort(-rows, axis=1)
-    excess = (falling.cumsum(axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
+    number = np.arange(1, rows.shape[1] + 1)
+    excess = (falling.cumsum(axis=1) - 1) / number
     last = (falling > excess).sum(axis=1) - 1
-    return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))
+    less = excess[np.arange(len(rows)), last]
+    return np.asarray(np.maximum(rows - less[:, None], 0.0))

@@ -107,13 +107,16 @@ class BinsPart(DrawnPart):
         """Returns the parts of each cell in bins, in the value's unit."""
         total = np.maximum(self.total, 1)
         top = 1 << lattice.bits
-        low = lattice.bounds.lo
-        edges = low + np.array([0, *self.edges, top]) / top * float(lattice.bounds.width)
-        rows = np.array(self.rows, dtype=np.float64).reshape(len(total), -1)
+        ticks = np.array([0, *self.edges, top])
+        width = float(lattice.bounds.width)
+        edges = lattice.bounds.lo + ticks / top * width
+        rows = np.array(self.rows, dtype=np.float64)
+        parts = rows.reshape(len(total), -1) / total[:, None]
+        noise = 2.0**BITS / total
         found = None
         if self.rounds or self.few:
             found = common([[*each] for each in self.rounds], lattice.bits)
-        return Bins(rows / total[:, None], 2.0**BITS / total, self.moved, edges, found)
+        return Bins(parts, noise, self.moved, edges, found)
 
 
 class PlanDocument(plans.PlanDocument):
@@ -198,8 +201,7 @@ class Published(envelope.Published):
     @property
     def size(self) -> float:
         """The largest number that the bounds allow."""
-        low, high = self.request.bounds
-        return max((high - low) ** 2, abs(low), abs(high)) * max(1.0, *self.counting)
+        return largest_number(self.request, max(self.counting))
 
     def again(self) -> Self:
         """Returns the same, computed from what was drawn."""
@@ -213,6 +215,13 @@ class Manifest(envelope.Manifest):
     kind: Literal["distributions"]
     records: Records
     results: Published
+
+
+def largest_number(request: Request, records: float) -> float:
+    """Returns a bound on all numbers of cells of at most so many records."""
+    low, high = request.bounds
+    largest = max((high - low) ** 2, abs(low), abs(high))
+    return largest * max(records, 1.0)
 
 
 def rows_of(numbers: Distributions) -> tuple[RowPart, ...]:
@@ -250,7 +259,8 @@ def drawn_of(
     bins = results["bins"]
     if stated.keys() != plan.keys() or (bins is None) != (units is None):
         raise LookupError
-    drawn = drawn_means({name: drawn_from(facts, stated[name]) for name, facts in plan.items()})
+    of_means = {name: drawn_from(facts, stated[name]) for name, facts in plan.items()}
+    drawn = drawn_means(of_means)
     if units is None:
         return drawn
     found = DrawnBins(*([*bins[name]] for name in DrawnBins._fields))

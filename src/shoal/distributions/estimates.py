@@ -62,8 +62,10 @@ class Distributions:
     @property
     def inner_edges(self) -> list[float]:
         """The edges between bins, in the value's unit."""
-        found: list[float] = [] if self.bins is None else self.bins.edges[1:-1].tolist()
-        return found
+        if self.bins is None:
+            return []
+        inner: list[float] = self.bins.edges[1:-1].tolist()
+        return inner
 
     def of_bins(self, kind: Statistic, confidence: float) -> Row:
         """Returns a share or a quantile, which follows from bins."""
@@ -88,8 +90,13 @@ class Distributions:
         """Returns the edges between which values count for a share."""
         assert self.bins is not None
         low, high = kind.limits
-        first = 0 if low == -np.inf else self.bins.edge_of(low)
-        return first, self.bins.bins if high == np.inf else self.bins.edge_of(high)
+        first = 0
+        last = self.bins.bins
+        if low > -np.inf:
+            first = self.bins.edge_of(low)
+        if high < np.inf:
+            last = self.bins.edge_of(high)
+        return first, last
 
     def _of_means(self, kind: str, confidence: float) -> Row:
         """Returns a mean, a sum, a standard deviation or a variance."""
@@ -152,11 +159,16 @@ def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: fl
     mean = _means(of_mean, half_missing)
     square = _means(of_squares, half_missing)
     between = intervals.spread(of_mean) ** 2
-    noise = of_mean.basis.law.variance * spread(of_mean.basis, of_mean.noise_scale) ** 2
-    error = np.minimum(between * noise / np.maximum(between + noise, 1e-300), square.value / 2)
+    scale = spread(of_mean.basis, of_mean.noise_scale)
+    noise = of_mean.basis.law.variance * scale**2
+    both = np.maximum(between + noise, 1e-300)
+    error = np.minimum(between * noise / both, square.value / 2)
     farthest = np.maximum(centre - mean.low, mean.high - centre)
-    lowest = np.sqrt(np.maximum(square.low - farthest**2, 0.0))
+    least = np.maximum(square.low - farthest**2, 0.0)
+    lowest = np.sqrt(least)
     # No deviation of values within the bounds is larger than half of their width.
     highest = np.minimum(np.sqrt(square.high), of_mean.basis.width / 2)
-    value = np.clip(np.sqrt(np.maximum(square.value - error, 0.0)), lowest, highest)
-    return Interval(value, lowest, highest, np.sqrt(np.maximum(square.noisy, 0.0)))
+    variance = np.maximum(square.value - error, 0.0)
+    value = np.clip(np.sqrt(variance), lowest, highest)
+    noisy = np.sqrt(np.maximum(square.noisy, 0.0))
+    return Interval(value, lowest, highest, noisy)

@@ -37,6 +37,7 @@ from shoal.distributions.documents import (
     Record,
     UnitsPart,
     drawn_of,
+    largest_number,
     results_of,
 )
 from shoal.distributions.estimates import Distributions
@@ -121,9 +122,7 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
     @property
     def size(self) -> float:
         """A bound on the absolute size of the numbers."""
-        low, high = self.request.bounds
-        widest = max((high - low) ** 2, abs(low), abs(high))
-        return widest * float(self.counts.totals.max())
+        return largest_number(self.request, float(self.counts.totals.max()))
 
     def warnings(self) -> list[str]:
         """Sentences that say where its typical errors or its intervals may not hold."""
@@ -135,7 +134,8 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         request = document.request
         counts = document.counts
         has_bins = document.bins is not None
-        if document.parts.keys() != {*request.of_means} or has_bins != ("bins" in request.parts):
+        wants_bins = "bins" in request.parts
+        if document.parts.keys() != {*request.of_means} or has_bins != wants_bins:
             raise LookupError
         check_squares(counts, request)
         planned = {}

@@ -121,10 +121,10 @@ class Request(Model):
     @property
     def thresholds(self) -> list[int]:
         """The ticks of all public thresholds; a value in the same tick is below."""
-        of_bins = [each for each in self.kinds if each.kind in (*_SHARES, *_SEVERAL)]
-        given = sorted({number for each in of_bins for number in each.numbers})
-        found: list[int] = self.lattice.ticks(np.array(given, dtype=np.float64)).tolist()
-        return found
+        ticks = set[int]()
+        for kind in self.kinds:
+            ticks |= {*self._ticks(kind)}
+        return sorted(ticks)
 
     def rows_of(self, kind: Statistic, edges: Sequence[float]) -> list[Statistic]:
         """Returns the shares that a histogram or a distribution function consists of.
@@ -148,10 +148,11 @@ class Request(Model):
     def of_part(self, part: str) -> CellsRequest:
         """Returns the request for the means of values, or of squares about released means."""
         many = len(self.parts)
-        low, high = self.bounds
         is_mean = part == "mean"
+        low, high = map(Fraction, self.bounds)
+        of_squares = 0.0, float((high - low) ** 2)
         return CellsRequest(
-            bounds=self.bounds if is_mean else (0.0, float((Fraction(high) - Fraction(low)) ** 2)),
+            bounds=self.bounds if is_mean else of_squares,
             tick_bits=self.tick_bits,
             epsilon=self.epsilon / many,
             delta=self.delta / len(self.of_means),
@@ -185,7 +186,8 @@ class Request(Model):
         """Returns the ticks of the thresholds of a statistic."""
         if kind.kind == "quantile":
             return []
-        found: list[int] = self.lattice.ticks(np.array(kind.numbers, dtype=np.float64)).tolist()
+        numbers = np.array(kind.numbers, dtype=np.float64)
+        found: list[int] = self.lattice.ticks(numbers).tolist()
         return found
 
 

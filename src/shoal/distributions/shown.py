@@ -85,13 +85,14 @@ def plan_table(plan: Parts) -> pa.Table:
     counts = plan.counts
     blocks = []
     for kind in plan.request.kinds:
+        by_rule = np.array(plan.shown_status, dtype=object)
         few = _dominated(plan, kind)
-        status = np.where(few, "few users dominate", np.array(plan.shown_status, dtype=object))
+        status = np.where(few, "few users dominate", by_rule).tolist()
         error = typical(plan, kind)
         columns: dict[str, pa.Array[Any]] = {
             "statistic": pa.array([kind.name] * len(status)),
-            "status": pa.array(status.tolist(), pa.string()),
-            "reason": pa.array([WHY.get(each) for each in status.tolist()], pa.string()),
+            "status": pa.array(status, pa.string()),
+            "reason": pa.array([WHY.get(each) for each in status], pa.string()),
             "users": pa.array(counts.users_per_cell[plan.shown]),
             "records": pa.array(counts.records[plan.shown]),
             "typical_error": pa.array(error, mask=np.isnan(error)),
@@ -130,7 +131,9 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
     if hidden > 0:
         rows.insert(SHOWN // 2, [f"... {hidden:,} more"])
     titles = [cell_title(plan.shown_cells), "users", "records", *plan.request.statistics]
-    return TextTable("\n".join(head), titles, rows, [*_notes(plan)], [*warnings_of(plan)])
+    notes = [*_notes(plan)]
+    warnings = [*warnings_of(plan)]
+    return TextTable("\n".join(head), titles, rows, notes, warnings)
 
 
 def _notes(plan: Parts) -> Iterator[str]:

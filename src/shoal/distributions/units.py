@@ -95,14 +95,17 @@ class Units:
     @cached_property
     def moved(self) -> Floats:
         """The part of each cell's weight that caps and whole units move between users, at most."""
-        count = self.counts.count[self.member]
+        cell = self.cell
         size = len(self.cells)
-        share = count / np.bincount(self.cell, count, size)[self.cell]
-        weight = self.units / np.maximum(self.total, 1)[self.cell]
-        moved = np.bincount(self.cell, np.abs(weight - share), size) / 2
+        count = self.counts.count[self.member]
+        total = np.maximum(self.total, 1)
+        share = count / np.bincount(cell, count, size)[cell]
+        weight = self.units / total[cell]
+        moved = np.bincount(cell, np.abs(weight - share), size) / 2
         # Bins of a member are whole units, too, so that each may move a unit of its cell.
-        rounded = np.bincount(self.cell, minlength=size) / np.maximum(self.total, 1)
-        return np.asarray(np.minimum(moved + rounded, 1.0))
+        members_of_cell = np.bincount(cell, minlength=size)
+        moved += members_of_cell / total
+        return np.asarray(np.minimum(moved, 1.0))
 
     @property
     def votes(self) -> int:
@@ -114,10 +117,9 @@ class Units:
         """The rounds, each with the same vote of every user, and the bins of all cells."""
         users = self.counts.n_users
         present = np.bincount(self.user, minlength=users) > 0
-        rounds: list[Step] = [
-            NoisyVector("counted", BITS, present * self.vote) for _ in range(self.rounds)
-        ]
-        return [*rounds, NoisyVector("counted", BITS, add(self.user, self.units, users))]
+        of_round: Step = NoisyVector("counted", BITS, present * self.vote)
+        of_users = add(self.user, self.units, users)
+        return [of_round] * self.rounds + [NoisyVector("counted", BITS, of_users)]
 
     def check(self) -> None:
         """Refuses units whose sums or products with counts would not fit 64 bits."""
@@ -130,8 +132,9 @@ class Units:
             and int(self.total.max()) > 0
         )
         largest = max(int(self.units.max()), self.vote)
-        most = int(np.bincount(self.user, self.counts.count[self.member]).max())
-        if not sound or largest * most >= 2**62 or largest * len(self.units) >= 2**62:
+        records = np.bincount(self.user, self.counts.count[self.member])
+        most = max(int(records.max()), len(self.units))
+        if not sound or largest * most >= 2**62:
             raise InputError(
                 "a user has too many records, or too large a loss, for exact whole numbers",
                 "use smaller cells or a smaller epsilon",
@@ -147,10 +150,12 @@ def plan_units(
     """
     member, cell = members(counts, cells)
     user = counts.user[member]
-    everyone = epsilon * int(np.count_nonzero(np.bincount(user)))
+    users = int(np.count_nonzero(np.bincount(user)))
+    everyone = epsilon * users
     part = 0.0
     if finds and everyone >= FEWEST:
-        part = min(_MOST_PART, max(_LEAST_PART, _PART / everyone))
+        wanted = max(_LEAST_PART, _PART / everyone)
+        part = min(_MOST_PART, wanted)
     rounds = 0
     if part:
         rounds = 2 if part * everyone > _TWO_ROUNDS else 1
@@ -165,18 +170,25 @@ def plan_units(
             kept = np.minimum(1.0, cap * load.max() / load)[user]
         weight = share * kept
         weight /= np.bincount(cell, weight)[cell]
-        noise = _noise(user, cell, weight) if cap < 1 else first
+        noise = first
+        if cap < 1:
+            noise = _noise(user, cell, weight)
         moved = np.bincount(cell, np.abs(weight - share)) / 2
-        error = float(np.log(np.hypot(_NOISE * noise / left, TYPICAL_BIAS * moved)).mean())
+        of_noise = _NOISE * noise / left
+        errors = np.hypot(of_noise, TYPICAL_BIAS * moved)
+        error = float(np.log(errors).mean())
         if best is None or error < best[0]:
-            best = error, weight / noise[cell], float(np.median(noise)) / left
+            rate = weight / noise[cell]
+            typical = float(np.median(noise)) / left
+            best = error, rate, typical
     assert best is not None
     _, rate, typical = best
     units = np.floor(rate * left * 2**BITS).astype(np.int64)
     vote = math.floor(part * epsilon / rounds * 2**BITS) if rounds else 0
     bins = 1
     if finds:
-        bins = round(min(max((_BINS / typical) ** (2 / 3), _FEWEST_BINS), _MOST_BINS))
+        wanted = (_BINS / typical) ** (2 / 3)
+        bins = round(min(max(wanted, _FEWEST_BINS), _MOST_BINS))
     found = Units(counts, cells, _within(units, user, left), vote, rounds, bins)
     found.check()
     return found
@@ -184,17 +196,20 @@ def plan_units(
 
 def _noise(user: Ints, cell: Ints, weight: Floats) -> Floats:
     """Returns the noise of each cell with which no user loses more than 1."""
-    size = int(cell.max()) + 1
-    return balanced(Problem(user, cell, weight, int(user.max()) + 1, np.ones(size))).noise_scale
+    users = int(user.max()) + 1
+    alike = np.ones(int(cell.max()) + 1)
+    problem = Problem(user, cell, weight, users, alike)
+    return balanced(problem).noise_scale
 
 
 def _within(units: Ints, user: Ints, epsilon: float) -> Ints:
     """Returns the units, less where the sum of a user's is above epsilon by rounding."""
     spent = add(user, units, int(user.max()) + 1)
     allowed = math.floor(epsilon * 2**BITS)
-    over = (spent > allowed)[user]
-    less = units * (allowed / np.maximum(spent, 1))[user]
-    return np.where(over, np.floor(less).astype(np.int64), units)
+    part = allowed / np.maximum(spent, 1)
+    less = np.floor(units * part[user]).astype(np.int64)
+    over = spent > allowed
+    return np.where(over[user], less, units)
 
 
 def ranks_of(bins: int) -> Sequence[float]:

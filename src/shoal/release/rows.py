@@ -190,8 +190,10 @@ def histogram_table(
             "status": row.status,
         }
         blocks.append(pa.table(columns))
-    order = np.arange(cells.num_rows * len(rows)).reshape(len(rows), -1).T.ravel()
-    return pa.concat_tables(blocks).take(keys.in_arrow(order)).combine_chunks()
+    place = np.arange(cells.num_rows * len(rows))
+    order = place.reshape(len(rows), -1).T.ravel()
+    table = pa.concat_tables(blocks)
+    return table.take(keys.in_arrow(order)).combine_chunks()
 
 
 def _keys(cells: pa.Table) -> dict[str, Any]:

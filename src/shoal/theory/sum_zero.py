@@ -25,11 +25,13 @@ def _chances(bins: int, cut: int) -> tuple[Floats, Floats]:
     log_density = np.zeros(_POINTS)
     for many in (cut, bins - cut):
         order = many - 0.5
-        log_density += order * np.log(size) + np.log(special.kve(order, size / 2)) - size / 2
+        # SciPy's Bessel function lacks a factor of exp(-size/2).
+        log_bessel = np.log(special.kve(order, size / 2)) - size / 2
+        log_density += order * np.log(size) + log_bessel
     density = np.exp(log_density - log_density.max())
     # Half of each step lies above its middle.
-    chance = (np.cumsum(density) - density / 2) / density.sum()
-    return size, chance
+    below = np.cumsum(density) - density / 2
+    return size, below / density.sum()
 
 
 def mean_size(bins: int, cut: int) -> float:

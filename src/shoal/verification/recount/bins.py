@@ -113,7 +113,12 @@ def _ranks(bins: int) -> list[float]:
 
 def _nearest_distribution(parts: Any) -> Any:
     """Returns the nearest numbers that are not negative and add up to 1."""
-    less = brentq(lambda cut: np.maximum(parts - cut, 0).sum() - 1, parts.min() - 1, parts.max())
+
+    def excess(cut: float) -> float:
+        """Returns by how much the parts add up to more than 1 if so much is taken off each."""
+        return float(np.maximum(parts - cut, 0).sum()) - 1
+
+    less = brentq(excess, parts.min() - 1, parts.max())
     return np.maximum(parts - less, 0)
 
 
@@ -129,15 +134,19 @@ def _quantile(bins: int, cut: int) -> float:
         found = 0.0
         for many in (cut, bins - cut):
             order = many - 0.5
-            of_one = kve(order, 1.0)
-            found += order * math.log(size) + math.log(kve(order, size / 2) / of_one) - size / 2
-        return math.exp(found + 2 * math.log(2))
+            # The factor keeps numbers near 1.
+            bessel = kve(order, size / 2) / kve(order, 1.0)
+            found += order * math.log(size) + math.log(bessel) - size / 2
+        return math.exp(found)
 
     far = 40 * math.sqrt(bins)
-    whole = quad(density, 1e-12, far, limit=400)[0]
-    return float(
-        brentq(lambda size: quad(density, size, far, limit=400)[0] - _MISS * whole, 0.1, far)
-    )
+
+    def beyond(size: float) -> float:
+        """Returns the part of the density beyond a size, up to the same factor."""
+        return float(quad(density, size, far, limit=400)[0])
+
+    missed = _MISS * beyond(1e-12)
+    return float(brentq(lambda size: beyond(size) - missed, 0.1, far))
 
 
 def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
@@ -148,9 +157,9 @@ def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
     noise = _SCALE / total
     moved = found.moved()
     low, high = found.bounds
-    edges = low + np.array([0, *found.drawn["edges"], 2**found.tick_bits]) * (
-        (high - low) / 2**found.tick_bits
-    )
+    tick = (high - low) / 2**found.tick_bits
+    ticks = np.array([0, *found.drawn["edges"], 2**found.tick_bits])
+    edges = low + ticks * tick
     stated = {each: np.array(row[each], dtype=np.float64) for each in ("value", "low", "high")}
     slack = 1e-4
     if share := _SHARE.fullmatch(name):
@@ -159,7 +168,9 @@ def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
         band = _quantile(bins, last - first) * noise + moved
         least = np.minimum(np.clip(number - band, 0, 1), stated["value"])
         most = np.maximum(np.clip(number + band, 0, 1), stated["value"])
-        if (stated["low"] > least + slack).any() or (stated["high"] < most - slack).any():
+        is_low = stated["low"] <= least + slack
+        is_high = stated["high"] >= most - slack
+        if not (is_low & is_high).all():
             yield f"an interval of {name} is too short"
         return
     match = _QUANTILE.fullmatch(name)
@@ -167,20 +178,21 @@ def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
         return
     level = 0.5 if match is None else float(match[1])
     part = np.where(moved > 0.25, 1.0, 0.5)
-    for cell, of_cell in enumerate(np.cumsum(parts, axis=1)):
-        for at in range(bins):
-            bands = [
-                _quantile(bins, cut) * noise[cell] + part[cell] * moved[cell] - slack
-                if 0 < cut < bins
-                else math.inf
-                for cut in (at, at + 1)
-            ]
-            begins = at == 0 or of_cell[at - 1] - bands[0] <= level
-            ends = at + 1 == bins or of_cell[at] + bands[1] >= level
-            inside = stated["low"][cell] <= edges[at] and edges[at + 1] <= stated["high"][cell]
-            if begins and ends and not inside:
-                yield f"an interval of {name} leaves out a bin that it may be in"
-                return
+    so_far = np.cumsum(parts, axis=1)
+    for at in range(bins):
+        begins = np.full(len(parts), True)
+        ends = np.full(len(parts), True)
+        if at > 0:
+            band = _quantile(bins, at) * noise + part * moved - slack
+            begins = so_far[:, at - 1] - band <= level
+        if at + 1 < bins:
+            band = _quantile(bins, at + 1) * noise + part * moved - slack
+            ends = so_far[:, at] + band >= level
+        is_low = stated["low"] <= edges[at]
+        is_high = edges[at + 1] <= stated["high"]
+        if (begins & ends & ~(is_low & is_high)).any():
+            yield f"an interval of {name} leaves out a bin that it may be in"
+            return
 
 
 def _between(share: Any, edges: Array) -> tuple[int, int]:
