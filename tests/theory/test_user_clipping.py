@@ -2,23 +2,29 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.theory.user_clipping import balancing_users, clipped_users, hidden_radii, rounds, split
 
 
+@example(epsilon=3.0, users=25, cells=3)
 @given(epsilon=st.floats(0.01, 50), users=st.integers(1, 10**7), cells=st.integers(1, 10**5))
 def test_parts_leave_most_for_the_noise(epsilon: float, users: int, cells: int) -> None:
-    """At most a fifth for the centre, a quarter for the radius; at most 35% are clipped."""
+    """At most a fifth for the centre, a quarter for the radius, an eighth for the excess.
+
+    At most 35% are clipped.
+    """
     found = split(epsilon, users, users, cells)
     if found is None:
         assert epsilon * users < 75
         return
     assert 0 < found.centre <= 0.2
     assert 0 < found.radius <= 0.25
-    assert found.noise >= 0.55
+    assert 0 <= found.excess <= 0.125
+    assert found.noise == pytest.approx(1 - found.centre - found.radius - found.excess)
+    assert found.noise >= 0.425
     assert 1 <= found.clipped <= max(1, 0.35 * users)
     assert found.bins in (8, 16, 32, 64, 128, 256, 512, 1024)
 
