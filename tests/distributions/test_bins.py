@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from shoal.distributions.plan import Plan
 from shoal.distributions.units import BITS, plan_units
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated
+from shoal.verification.rederive import replanned
 from tests.support import made_counts
 
 BITS_OF_TICKS = 20
@@ -208,6 +210,12 @@ def test_all_of_a_histogram_is_read_from_one_vector() -> None:
         assert of_cell["median"] == pytest.approx(true, rel=0.1)
     again = release.quantiles([0.5]).to_pandas()["value"].to_numpy()
     assert again.tolist() == found[found["statistic"] == "median"]["value"].tolist()
+    verdict = shoal.verify(release.record, replan=True)
+    wrong = [each.claim for each in verdict.checks if not each.holds]
+    assert wrong == ["noise of the operating system"]
+    assert plan.units is not None
+    others = replace(plan.units, units=plan.units.units // 2, bins=plan.units.bins + 1)
+    assert len([*replanned(replace(plan, units=others))]) == 2
     histogram = release.histogram().to_pandas()
     assert histogram.groupby("at")["share"].sum().to_numpy() == pytest.approx(np.ones(3))
     assert len(histogram) == 3 * len(release.bins())

@@ -316,14 +316,13 @@ class Plan(Facts, PublicPlan[Estimates], Tabular):
 
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
-
-        def first() -> None:
-            """Calls `before`, once it is known that no release is recorded yet."""
-            if noise is None and before is not None:
-                before(self)
-
         done, plan, inputs = self.carried_out(
-            records, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit, first=first
+            records,
+            before,
+            ledger=ledger,
+            name=name,
+            noise=noise,
+            privacy_unit=privacy_unit,
         )
         return Release.delivered(done, plan, ledger, inputs=inputs)
 

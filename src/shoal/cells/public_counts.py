@@ -136,16 +136,16 @@ class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
     def carried_out(
         self,
         records: Records,
+        before: Callable[[Facts], None] | None,
         *,
         ledger: str | os.PathLike[str] | Ledger | None,
         name: str,
         noise: Simulated | None,
         privacy_unit: str,
-        first: Callable[[], None] = lambda: None,
     ) -> tuple[Delivered, Any, dict[str, Any]]:
         """Returns what is delivered, the plan for these columns, and the files that it is from.
 
-        `first` is called before anything is drawn.
+        `before` is called with the plan of the means, if there are any, before values are read.
         """
         check_ledger(ledger, noise)
         checks.instance(records, Records, "records", "give the shoal.Records that were counted")
@@ -167,6 +167,12 @@ class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
         )
         unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
         plan = self.with_source(columns)
+
+        def first() -> None:
+            """Calls `before`, once it is known that no release is recorded yet."""
+            if noise is None and before is not None and self.of_cells:
+                before(self.of_cells[0])
+
         with np.errstate(all="ignore"):
             done = plan.deliver(
                 records, columns, unit, name=name, ledger=ledger, noise=noise, first=first

@@ -159,8 +159,7 @@ class Published(envelope.Published):
         bins: The bins of cells, if any were drawn.
         cells: The keys of these cells.
         users: The users of each cell.
-        records: The records of each cell.
-        counting: The same as far as they count: with `records_per_user` parts of records, too.
+        records: The records of each cell, as far as they count.
         left_out: How many cells each public rule leaves out.
         warnings: Where intervals may not cover.
         rows: A row for each statistic.
@@ -174,7 +173,6 @@ class Published(envelope.Published):
     cells: Keys
     users: Integers
     records: Integers
-    counting: tuple[float, ...]
     left_out: dict[str, int]
     warnings: tuple[Text, ...]
     rows: tuple[RowPart, ...]
@@ -196,12 +194,12 @@ class Published(envelope.Published):
         """What is said of every cell."""
         drawn = drawn_means({name: part.numbers for name, part in self.parts.items()})
         bins = None if self.bins is None else self.bins.bins(self.request.lattice)
-        return Distributions(self.request, drawn, np.array(self.counting), bins)
+        return Distributions(self.request, drawn, self.records, bins)
 
     @property
     def size(self) -> float:
         """The largest number that the bounds allow."""
-        return largest_number(self.request, max(self.counting))
+        return largest_number(self.request, float(self.records.max()))
 
     def again(self) -> Self:
         """Returns the same, computed from what was drawn."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, Ints
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
@@ -37,13 +37,13 @@ class Distributions:
     Attributes:
         request: What was asked.
         drawn: What was drawn.
-        counting: The records of each cell, as far as they count: with `records_per_user` less.
+        records: The records of each cell, as far as they count, in whole numbers.
         bins: The bins of these cells; None if no statistic needs any.
     """
 
     request: Request
     drawn: Drawn
-    counting: Floats
+    records: Ints
     bins: Bins | None = None
 
     def rows(self, confidence: float) -> Iterator[Row]:
@@ -84,7 +84,18 @@ class Distributions:
         status = np.where(bins.reliable, "reliable", "too noisy").astype(object)
         status[bins.moved > MOST_MOVED] = "few users dominate"
         common = status != "reliable"
-        return Row(kind.name, kind.name, value, low, high, noisy, noise, status.tolist(), common)
+        statuses_of_cells = status.tolist()
+        return Row(
+            name=kind.name,
+            asked=kind.name,
+            value=value,
+            low=low,
+            high=high,
+            noisy=noisy,
+            noise=noise,
+            status=statuses_of_cells,
+            common=common,
+        )
 
     def _edges(self, kind: Statistic) -> tuple[int, int]:
         """Returns the edges between which values count for a share."""
@@ -107,8 +118,8 @@ class Distributions:
             found = _means(of_mean, confidence)
             noise = spread(of_mean.basis, of_mean.noise_scale)
             if kind == "sum":
-                found = Interval(*(each * self.counting for each in found))
-                noise = noise * self.counting
+                found = Interval(*(each * self.records for each in found))
+                noise = noise * self.records
         else:
             assert self.drawn.squares is not None
             judged = self.drawn.squares
@@ -119,7 +130,15 @@ class Distributions:
         status = statuses(judged)
         common = np.array([each != "reliable" for each in status])
         return Row(
-            kind, kind, found.value, found.low, found.high, found.noisy, noise, status, common
+            name=kind,
+            asked=kind,
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            noisy=found.noisy,
+            noise=noise,
+            status=status,
+            common=common,
         )
 
 

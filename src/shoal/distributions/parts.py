@@ -167,8 +167,10 @@ def squares_about(
     about = mean[members.cell] - half
     squares = aggregate.squares
     assert squares is not None
-    sums = squares - 2 * about * aggregate.centred + members.count * about**2
+    mixed = 2 * about * aggregate.centred
+    sums = squares - mixed + members.count * about**2
+    rounded = (sums + half) >> bits
     # Means of limited users are rounded, so that a sum may lie beyond its limits by a tick.
-    ticks = np.clip((sums + half) >> bits, 0, members.count << bits)
+    ticks = np.clip(rounded, 0, members.count << bits)
     nothing = np.zeros_like(ticks)
     return Aggregate(members, lattice, ticks - members.count * half, nothing)

@@ -13,8 +13,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from shoal import checks, documents
-from shoal.arrays import Floats
+from shoal import documents
 from shoal.cells.comparisons.advice import Advice, advise, warn_of_worth
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import described, met
@@ -62,7 +61,7 @@ from shoal.progress import Progress
 from shoal.release import plan as plans
 from shoal.release import release
 from shoal.release.envelope import CONFIDENCE
-from shoal.release.rows import Row, histogram_table
+from shoal.release.rows import Row
 from shoal.release.statistics import Statistic
 
 
@@ -213,13 +212,13 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
 
-        def first() -> None:
-            """Calls `before`, once it is known that no release is recorded yet."""
-            if noise is None and before is not None and "mean" in self.planned:
-                before(self.planned["mean"])
-
         done, plan, inputs = self.carried_out(
-            records, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit, first=first
+            records,
+            before,
+            ledger=ledger,
+            name=name,
+            noise=noise,
+            privacy_unit=privacy_unit,
         )
         return Release.delivered(done, plan, ledger, inputs=inputs)
 
@@ -266,7 +265,6 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
             cells=self.shown_cells,
             users=self.counts.users_per_cell[self.shown],
             records=self.counts.records[self.shown],
-            counting=tuple(self.counting.tolist()),
             left_out=self.left_out,
             warnings=tuple(shown.warnings_of_release(self, parts)),
         )
@@ -279,7 +277,8 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         """What is said of every cell."""
         found = self._bins(drawn)
         bins = None if found is None else found.bins(self.request.lattice)
-        return Distributions(self.request, drawn, self.counting, bins)
+        records = self.counts.records[self.shown]
+        return Distributions(self.request, drawn, records, bins)
 
     def _bins(self, drawn: Drawn) -> BinsPart | None:
         """The bins for everybody, if any were drawn."""
@@ -287,14 +286,9 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
             return None
         return BinsPart.of_drawn(self.units, drawn.bins)
 
-    @property
-    def counting(self) -> Floats:
-        """The records of each cell that readers see, as far as they count."""
-        return np.asarray(self.counts.totals[self.shown] / self.counts.units)
-
 
 @dataclass(frozen=True, eq=False)
-class Release(release.CellRelease[Plan, Drawn]):
+class Release(release.BinRelease[Plan, Drawn]):
     """A release of sums, standard deviations or distributions, and its manifest.
 
     Guarantees: G-LOSS, G-COVERAGE.
@@ -366,44 +360,7 @@ class Release(release.CellRelease[Plan, Drawn]):
             InputError: confidence is not strictly between 0 and 1.
         """
         rows = [*self.numbers.rows(check_confidence(confidence))]
-        return shown.release_table(self.published, rows, all=all)
-
-    def quantiles(
-        self, levels: float | Sequence[float], confidence: float = CONFIDENCE
-    ) -> pa.Table:
-        """Quantiles of the values of every cell: free, from what was released.
-
-        Args:
-            levels: One or more numbers between 0 and 1, such as 0.9.
-            confidence: Probability that an interval covers.
-
-        Returns:
-            A row for each cell and level, as `table`.
-
-        Raises:
-            InputError: No bins were drawn, or a level is not usable.
-        """
-        listed = [levels] if isinstance(levels, float) else checks.items(levels, "levels", least=1)
-        numbers = [checks.number(each, "a level", above=0, below=1) for each in listed]
-        kinds = [Statistic(f"quantile({p:g})", "quantile", (p,)) for p in numbers]
-        return shown.release_table(self.published, self._of_bins(kinds, confidence))
-
-    def histogram(self, confidence: float = CONFIDENCE) -> pa.Table:
-        """Shares of the values of every cell in all bins: free.
-
-        Args:
-            confidence: Probability that an interval covers.
-
-        Returns:
-            A row for each cell and bin: keys, `bin_low`, `bin_high`, `share`, `low`, `high`,
-            `status`.
-
-        Raises:
-            InputError: No bins were drawn.
-        """
-        bins = self.bins()
-        limits = [each.limits for each in bins]
-        return histogram_table(self.cells, limits, self._of_bins(bins, confidence))
+        return self.table_of(rows, all=all)
 
     def bins(self) -> list[Statistic]:
         """The bins of the histogram, as shares between two limits."""
@@ -412,6 +369,11 @@ class Release(release.CellRelease[Plan, Drawn]):
             Statistic(f"share_between({low:g}, {high:g})", "bin", (low, high))
             for low, high in pairwise(edges)
         ]
+
+    def of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
+        """Statistics that follow from bins, if any were drawn."""
+        self._checked_bins()
+        return [self.numbers.of_bins(each, confidence) for each in kinds]
 
     def _checked_bins(self) -> Bins:
         """The bins, or the error that there are none."""
@@ -422,12 +384,9 @@ class Release(release.CellRelease[Plan, Drawn]):
             )
         return self.numbers.bins
 
-    @np.errstate(all="ignore")
-    def _of_bins(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
-        """Statistics that follow from bins."""
-        self._checked_bins()
-        check_confidence(confidence)
-        return [self.numbers.of_bins(each, confidence) for each in kinds]
+    def table_of(self, rows: Sequence[Row], *, all: bool = False) -> pa.Table:
+        """Statistics as rows of a table."""
+        return shown.release_table(self.published, rows, all=all)
 
 
 def plan(

@@ -18,13 +18,13 @@ from shoal.cells.facts.request import (
     RANGES,
     ExactDelta,
     PlainFraction,
-    TwoBounds,
 )
 from shoal.cells.facts.request import Request as CellsRequest
 from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
+from shoal.release.envelope import TwoBounds
 from shoal.release.statistics import Statistic, read_statistic
 
 # Statistics that follow from the mean, and from squares about it.
@@ -168,6 +168,7 @@ class Request(Model):
         low, high = self.bounds
         top = 1 << self.lattice.bits
         for each in self.kinds:
+            # Of a quantile there are no ticks.
             for limit, tick in zip(each.numbers, self._ticks(each), strict=False):
                 if not (low < limit < high and 0 < tick < top):
                     raise InputError(

@@ -51,7 +51,7 @@ def typical(plan: Parts, kind: Statistic) -> Floats:
         facts = plan.planned["mean"]
         every[facts.planned] = typical_errors(facts) * SD * facts.width
         if kind.kind == "sum":
-            every = every * counts.totals / counts.units
+            every = every * counts.records
     else:
         facts = plan.planned["squares"]
         relative = _OF_SQUARES * SD**2

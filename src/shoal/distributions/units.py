@@ -1,4 +1,4 @@
-"""Plans bins: how much every user counts in every cell, in whole units (theory: #bins).
+"""Plans bins: how much every user counts in every cell, in whole units.
 
 A member, a user in a cell, has units: a public whole number that is its weight in the cell, the
 most by which it moves the cell's bins, and its loss, all at once.
@@ -30,7 +30,7 @@ _CAPS = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
 TYPICAL_BIAS = 0.2
 _NOISE = 2.0
 # Below this epsilon times users no common distribution is found, below the second in one round.
-FEWEST = 75.0
+_FEWEST = 75.0
 _TWO_ROUNDS = 60.0
 # The part of epsilon for the common distribution: at least, at most, and by epsilon times users.
 _LEAST_PART = 0.1
@@ -153,7 +153,7 @@ def plan_units(
     users = int(np.count_nonzero(np.bincount(user)))
     everyone = epsilon * users
     part = 0.0
-    if finds and everyone >= FEWEST:
+    if finds and everyone >= _FEWEST:
         wanted = max(_LEAST_PART, _PART / everyone)
         part = min(_MOST_PART, wanted)
     rounds = 0

@@ -44,7 +44,7 @@ from shoal.release import plan as plans
 from shoal.release import release
 from shoal.release.envelope import CONFIDENCE, EVERYBODY
 from shoal.release.plan import check_ledger
-from shoal.release.rows import Row, histogram_table
+from shoal.release.rows import Row
 from shoal.release.statistics import Statistic
 
 
@@ -260,7 +260,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(release.CellRelease[Plan, Drawn]):
+class Release(release.BinRelease[Plan, Drawn]):
     """A release of private counts: noisy numbers with their errors, and the manifest.
 
     Guarantees: G-LOSS, G-COVERAGE.
@@ -320,61 +320,24 @@ class Release(release.CellRelease[Plan, Drawn]):
             InputError: confidence is not strictly between 0 and 1.
         """
         rows = [*self.numbers.rows(check_confidence(confidence))]
-        return shown.release_table(self.numbers, rows, all=all)
-
-    def quantiles(
-        self, levels: float | Sequence[float], confidence: float = CONFIDENCE
-    ) -> pa.Table:
-        """Quantiles of the values of every cell: free, from what was released.
-
-        Args:
-            levels: One or more numbers between 0 and 1, such as 0.9.
-            confidence: Probability that an interval covers.
-
-        Returns:
-            A row for each cell and level, as `table`.
-
-        Raises:
-            InputError: No quantile was asked for, so that pieces of the range were not drawn, or a
-                level is not usable.
-        """
-        listed = [levels] if isinstance(levels, float) else checks.items(levels, "levels", least=1)
-        numbers = [checks.number(each, "a level", above=0, below=1) for each in listed]
-        rows = self._of_values(
-            [Statistic(f"quantile({p:g})", "quantile", (p,)) for p in numbers], confidence
-        )
-        return shown.release_table(self.numbers, rows)
-
-    def histogram(self, confidence: float = CONFIDENCE) -> pa.Table:
-        """Shares of the values of every cell in the pieces of the private range: free.
-
-        Args:
-            confidence: Probability that an interval covers.
-
-        Returns:
-            A row for each cell and bin: keys, `bin_low`, `bin_high`, `share`, `low`, `high`,
-            `status`.
-
-        Raises:
-            InputError: No quantile or histogram was asked for, so that no pieces were drawn.
-        """
-        bins = self.bins()
-        limits = [each.limits for each in bins]
-        return histogram_table(self.cells, limits, self._of_values(bins, confidence))
+        return self.table_of(rows, all=all)
 
     def bins(self) -> list[Statistic]:
         """The bins of the histogram, as shares between two limits."""
         return self.numbers.bins
 
-    def _of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
-        """Statistics that follow from the pieces of the range."""
+    def of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
+        """Statistics that follow from the pieces of the range, if any were drawn."""
         if self.plan.request.n_pieces < 2:
             raise InputError(
                 "pieces of the range were not drawn",
                 "ask for median, a quantile or histogram in the plan; then all of them are free",
             )
-        check_confidence(confidence)
         return [self.numbers.of_values(each, confidence) for each in kinds]
+
+    def table_of(self, rows: Sequence[Row], *, all: bool = False) -> pa.Table:
+        """Statistics as rows of a table."""
+        return shown.release_table(self.numbers, rows, all=all)
 
 
 def plan(

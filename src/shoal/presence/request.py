@@ -14,7 +14,7 @@ from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.privacy.unit import MOST_PERIODS
-from shoal.release.envelope import Keys, Text
+from shoal.release.envelope import Keys, Text, TwoBounds
 from shoal.release.statistics import Statistic, read_statistic
 
 TOTALS = ("users", "records", "sum")
@@ -69,10 +69,7 @@ class Request(Model):
     """
 
     keys: Keys
-    bounds: Annotated[
-        tuple[float, float],
-        BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
-    ]
+    bounds: TwoBounds
     tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=10, most=MOST_BITS)] = 20
     statistics: Annotated[tuple[str, ...], BeforeValidator(_statistics)] = ("users", "mean")
     epsilon: Annotated[Fraction, checked(check_epsilon), _Exact]

@@ -75,15 +75,18 @@ class Noise(Protocol):
                 return [found[at] for at in range(len(rows))]
             numbers = [0] * size * tries * len(todo)
             drawn = self.add_laplace(numbers, lattice_bits + 1, draw + turn * _TURN)
-            noise = np.array(drawn, dtype=np.int64).reshape(len(todo), tries, size)
+            noise = np.array(drawn, dtype=np.int64)
+            noise = noise.reshape(len(todo), tries, size)
             total = noise[:, :, :-1].sum(axis=2)
             accepted = noise[:, :, -1] >= np.abs(total)
             for place, at in enumerate(todo):
                 first = int(accepted[place].argmax())
-                if accepted[place, first]:
-                    moved = [*noise[place, first, :-1].tolist(), -int(total[place, first])]
-                    plain = _clamped(rows[at])
-                    found[at] = [x + z for x, z in zip(plain, moved, strict=True)]
+                if not accepted[place, first]:
+                    continue
+                drawn_entries = noise[place, first, :-1].tolist()
+                rest = -int(total[place, first])
+                entries = zip(_clamped(rows[at]), [*drawn_entries, rest], strict=True)
+                found[at] = [x + z for x, z in entries]
         raise RuntimeError("no noise of sum zero was accepted")
 
     def add_hull(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:

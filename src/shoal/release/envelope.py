@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 from shoal import documents
 from shoal.data import keys
+from shoal.data.value_lattice import Bounds
 from shoal.documents.model import Model, is_none
 from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text
@@ -32,6 +33,11 @@ FEWEST_ALIKE = 10
 _SALT = 32  # bytes
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
+# Public bounds of values, as two numbers.
+TwoBounds = Annotated[
+    tuple[float, float],
+    BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
+]
 # Columns that make cells, as documents hold them.
 Keys = Annotated[
     pa.Table,

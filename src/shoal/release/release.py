@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -27,6 +27,8 @@ from shoal.release.envelope import (
     needs_record,
 )
 from shoal.release.plan import DAMAGED, Delivered, Plan
+from shoal.release.rows import Row, histogram_table
+from shoal.release.statistics import Statistic
 
 PlanT = TypeVar("PlanT", bound=Plan[Any, Any])
 Drawn = TypeVar("Drawn")
@@ -324,6 +326,64 @@ class CellRelease(Shown, TableRelease[PlanT, Drawn]):
     @abstractmethod
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """Returns the text that `print` shows."""
+
+
+class BinRelease(CellRelease[PlanT, Drawn]):
+    """A release of cells of which quantiles and a histogram may follow from bins."""
+
+    @abstractmethod
+    def bins(self) -> list[Statistic]:
+        """The bins of the histogram, as shares between two limits."""
+
+    @abstractmethod
+    def of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
+        """Returns statistics that follow from bins; InputError if none were drawn."""
+
+    @abstractmethod
+    def table_of(self, rows: Sequence[Row], *, all: bool = False) -> pa.Table:
+        """Returns statistics as rows of a table."""
+
+    @np.errstate(all="ignore")
+    def quantiles(
+        self, levels: float | Sequence[float], confidence: float = CONFIDENCE
+    ) -> pa.Table:
+        """Quantiles of the values of every cell: free, from what was released.
+
+        Args:
+            levels: One or more numbers between 0 and 1, such as 0.9.
+            confidence: Probability that an interval covers.
+
+        Returns:
+            A row for each cell and level, as `table`.
+
+        Raises:
+            InputError: No statistic that needs bins was asked for, so that none were drawn, or a
+                level is not usable.
+        """
+        listed = [levels] if isinstance(levels, float) else checks.items(levels, "levels", least=1)
+        numbers = [checks.number(each, "a level", above=0, below=1) for each in listed]
+        kinds = [Statistic(f"quantile({p:g})", "quantile", (p,)) for p in numbers]
+        return self.table_of(self.of_values(kinds, checks.check_confidence(confidence)))
+
+    @np.errstate(all="ignore")
+    def histogram(self, confidence: float = CONFIDENCE) -> pa.Table:
+        """Shares of the values of every cell in all bins: free.
+
+        Args:
+            confidence: Probability that an interval covers.
+
+        Returns:
+            A row for each cell and bin: keys, `bin_low`, `bin_high`, `share`, `low`, `high`,
+            `status`.
+
+        Raises:
+            InputError: No statistic that needs bins was asked for, so that none were drawn.
+        """
+        # This refuses a release without bins first.
+        rows = self.of_values([], checks.check_confidence(confidence))
+        bins = self.bins()
+        rows += self.of_values(bins, confidence)
+        return histogram_table(self.cells, [each.limits for each in bins], rows)
 
 
 def damaged() -> DocumentError:

@@ -105,8 +105,12 @@ def side_by_side(
 
 def _texts(row: Row, at: int) -> list[str]:
     """Returns value and interval of one cell; in brackets if it is not reliable."""
-    value, low, high = (float(each[at]) for each in (row.value, row.low, row.high))
-    digits = digits_of(low, high) if np.isfinite([low, high]).all() else 4
+    value = float(row.value[at])
+    low = float(row.low[at])
+    high = float(row.high[at])
+    digits = 4
+    if np.isfinite([low, high]).all():
+        digits = digits_of(low, high)
     whole = row.name in WHOLE
     texts = []
     for each in (value, low, high):
@@ -159,7 +163,8 @@ def rows_table(
         columns: dict[str, Any] = _keys(cells)
         columns["statistic"] = [row.name] * cells.num_rows
         columns["status"] = row.status
-        columns["reason"] = pa.array([why.get(each) for each in row.status], pa.string())
+        reasons_of_cells = [why.get(each) for each in row.status]
+        columns["reason"] = pa.array(reasons_of_cells, pa.string())
         columns["source"] = ["common" if each else "own" for each in row.common.tolist()]
         columns |= totals
         columns |= {

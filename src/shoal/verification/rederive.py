@@ -18,6 +18,8 @@ from shoal.cells.plan import Release as CellsRelease
 from shoal.cells.planners.largest_error import within
 from shoal.cells.planners.planner import make_plan
 from shoal.cells.public_counts import PublicPlan
+from shoal.distributions.parts import units_of
+from shoal.distributions.plan import Plan as DistributionsPlan
 from shoal.distributions.plan import Release as DistributionsRelease
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
@@ -136,8 +138,26 @@ def _statuses(plan: Facts) -> Iterator[str]:
         yield "a planned cell has a larger error than was asked for"
 
 
-def replanned(plan: Facts) -> Iterator[str]:
+def replanned(plan: PublicPlan[Any]) -> Iterator[str]:
     """Yields a sentence for each decision that differs in a new plan of request and counts."""
+    for facts in plan.of_cells:
+        yield from _replanned_cells(facts)
+    if not isinstance(plan, DistributionsPlan):
+        return
+    stated = plan.units
+    new = units_of(plan.counts, plan.request)
+    if stated is None or new is None:
+        # A plan has units if its request needs any.
+        return
+    if not _near(new.units, stated.units, part=_REPLANNED, slack=1):
+        yield "the units of users differ from those of a new plan"
+    for name in ("vote", "rounds", "bins"):
+        if getattr(new, name) != getattr(stated, name):
+            yield f"the number of {name} differs from that of a new plan"
+
+
+def _replanned_cells(plan: Facts) -> Iterator[str]:
+    """Yields the same for a plan of means or certified statistics."""
     try:
         new = make_plan(plan.counts, plan.request).decision
         stated = plan.decision

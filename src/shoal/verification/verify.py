@@ -156,8 +156,8 @@ def _checks(
     yield _check("loss, claims and values follow", found, loss)
     yield _check("recount by other code", recount(record), loss)
     yield from _real(record)
-    if replan and record["kind"] == "cells":
-        yield _check("the decision is that of a new plan", [*replanned(plan)], plan.method)
+    if replan and plan.family == "cells":
+        yield _check("the decision is that of a new plan", [*replanned(plan)], "planned again")
 
 
 def _real(document: documents.Document) -> Iterator[Check]:
@@ -189,7 +189,7 @@ def _unproved(release: Release[Any, Any], manifest: documents.Document) -> Itera
 
 def _unverified(manifest: Any, *, replan: bool) -> Iterator[str]:
     """Yields what a record of this kind cannot prove, besides what no manifest can."""
-    if manifest["kind"] == "cells" and not replan:
+    if manifest["kind"] in ("cells", "distributions") and not replan:
         yield verdict.DECISION
     if manifest["kind"] == "mean":
         yield from verdict.MEAN

@@ -16,6 +16,7 @@ from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget, check_epsilon
+from shoal.release.envelope import TwoBounds
 
 Objective = Literal["typical", "worst_case"]
 KnownRange = Literal["tight", "loose"]
@@ -28,12 +29,6 @@ _MOST_DELTA = Fraction(1, 100)
 _MOST_WEIGHT = 1e6
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
 _NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
-
-
-def _bounds(given: Any) -> tuple[float, float]:
-    """Returns both ends of the bounds that were given, checked."""
-    bounds = Bounds.of(given)
-    return bounds.lo, bounds.hi
 
 
 def _delta(delta: Any) -> Fraction:
@@ -74,7 +69,6 @@ def _largest_error(given: Any) -> float | str:
 
 
 PlainFraction = PlainSerializer(lambda each: None if each is None else str(each))
-TwoBounds = Annotated[tuple[float, float], BeforeValidator(_bounds)]
 ExactDelta = Annotated[Fraction, BeforeValidator(_delta), PlainFraction]
 
 

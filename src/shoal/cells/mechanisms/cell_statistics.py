@@ -30,18 +30,6 @@ MIDPOINT_ERROR = 0.5
 Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")
 _MOST = 8
-_SHARES = "ask for several share_above(...), the shares above public thresholds"
-_ELSEWHERE = 'or leave counts="public" out: private counts have it'
-# What to do instead of asking for another statistic.
-_INSTEAD = {
-    "count": "counts are public: take records.counts().to_pandas()",
-    "users": "counts are public: take records.counts().to_pandas()",
-    "records": "counts are public: take records.counts().to_pandas()",
-    "median": f"{_SHARES}; {_ELSEWHERE}",
-    "quantile": f"{_SHARES}; {_ELSEWHERE}",
-    "histogram": f"{_SHARES}; {_ELSEWHERE}",
-    "presence": 'who is in which cell is public here; if it is secret, leave counts="public" out',
-}
 _SHARE_ABOVE = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
 
 
@@ -266,7 +254,7 @@ def statistic(name: str) -> Statistic:
         pass
     raise InputError(
         f"there is no statistic {checks.shown(text)}",
-        _INSTEAD.get(text, f"choose one of {', '.join(NAMES)}, or another threshold"),
+        f"choose one of {', '.join(NAMES)}, or another threshold",
     )
 
 

@@ -47,15 +47,20 @@ class BinsRelease(NamedTuple):
     @property
     def totals(self) -> Array:
         """The units of each cell."""
-        return np.bincount(self.cell, np.array(self.plan["units"], dtype=np.float64))
+        units = np.array(self.plan["units"], dtype=np.float64)
+        return np.bincount(self.cell, units)
 
     def moved(self) -> Array:
         """The part of each cell's weight that differs from its users' shares of the records."""
+        cell = self.cell
         total = np.maximum(self.totals, 1)
-        weight = np.array(self.plan["units"]) / total[self.cell]
-        share = self.records / np.bincount(self.cell, self.records)[self.cell]
-        apart = np.bincount(self.cell, np.abs(weight - share)) / 2
-        return np.minimum(apart + np.bincount(self.cell) / total, 1)
+        records = np.bincount(cell, self.records)
+        weight = np.array(self.plan["units"]) / total[cell]
+        share = self.records / records[cell]
+        apart = np.bincount(cell, np.abs(weight - share)) / 2
+        # Each user's bins are rounded to whole units.
+        rounded = np.bincount(cell) / total
+        return np.minimum(apart + rounded, 1)
 
 
 def differences(
@@ -65,8 +70,9 @@ def differences(
     totals = found.totals.astype(np.int64).tolist()
     if [sum(row) for row in found.drawn["rows"]] != totals:
         yield "bins of a cell do not add up to its units"
-    users = len(np.unique(found.user))
-    if any(sum(row) != users * found.plan["vote"] for row in found.drawn["rounds"]):
+    votes = len(np.unique(found.user)) * found.plan["vote"]
+    sums_of_rounds = {sum(row) for row in found.drawn["rounds"]}
+    if not sums_of_rounds <= {votes}:
         yield "bins of a round do not add up to its votes"
     if found.drawn["edges"] != _edges(found, thresholds):
         yield "edges do not follow from the common distribution and the thresholds"
@@ -79,16 +85,21 @@ def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
     """Returns the edges in ticks: thresholds, and ranks of what the rounds found."""
     low, high = found.bounds
     top = 2**found.tick_bits
-    edges = {math.floor((each - low) / (high - low) * top + 0.5) for each in thresholds}
+    ticks_of_one = top / (high - low)
+    edges = {math.floor((each - low) * ticks_of_one + 0.5) for each in thresholds}
     if found.plan["bins"] == 1:
         return sorted(edges)
     places = np.arange(_PLACES + 1)
     function: Any = places / _PLACES
+    even_ranks = np.arange(1, _ROUND) / _ROUND
     for turn, row in enumerate(found.drawn["rounds"]):
-        inner = _at_ranks(function, np.arange(1, _ROUND) / _ROUND, (1.0, 0.1)[turn])
-        parts = _nearest_distribution(np.array(row, dtype=np.float64) / sum(row))
+        evenly = 0.1 if turn else 1.0
+        inner = _at_ranks(function, even_ranks, evenly)
+        noisy = np.array(row, dtype=np.float64) / sum(row)
+        parts = _nearest_distribution(noisy)
         knots = [0, *inner, _PLACES]
-        function = np.interp(places, knots, [0.0, *np.cumsum(parts).tolist()])
+        so_far = [0.0, *np.cumsum(parts).tolist()]
+        function = np.interp(places, knots, so_far)
     evenly = 0.02 if found.drawn["rounds"] else 1.0
     ranks = _at_ranks(function, _ranks(found.plan["bins"]), evenly)
     return sorted(edges | {each * top // _PLACES for each in ranks})
@@ -152,7 +163,8 @@ def _quantile(bins: int, cut: int) -> float:
 def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
     """Yields a sentence if an interval of a share or a quantile is shorter than it must be."""
     total = np.maximum(found.totals, 1)
-    parts = np.array(found.drawn["rows"], dtype=np.float64) / total[:, None]
+    rows = np.array(found.drawn["rows"], dtype=np.float64)
+    parts = rows / total[:, None]
     bins = parts.shape[1]
     noise = _SCALE / total
     moved = found.moved()
@@ -197,8 +209,12 @@ def _too_short(found: BinsRelease, name: str, row: Document) -> Iterator[str]:
 
 def _between(share: Any, edges: Array) -> tuple[int, int]:
     """Returns the edges between which values count for a share."""
-    numbers = [float(each) for each in share[2].split(",")]
-    at = [int(np.abs(edges - each).argmin()) for each in numbers]
+    at = []
+    for text in share[2].split(","):
+        distance = np.abs(edges - float(text))
+        at.append(int(distance.argmin()))
     if share[1] == "above":
         return at[0], len(edges) - 1
-    return (0, at[0]) if share[1] == "below" else (at[0], at[1])
+    if share[1] == "below":
+        return 0, at[0]
+    return at[0], at[1]

@@ -62,7 +62,9 @@ def differences(release: Release) -> Iterator[str]:
     for name, part in parts.items():
         yield from (f"{name}: {each}" for each in CellValues(part, Losses.of(part)).differences())
     bins: BinsRelease | None = found["bins"]
-    spent = {each: sum(getattr(part, each) for part in parts.values()) for each in _LOSSES}
+    spent = {}
+    for each in _LOSSES:
+        spent[each] = sum(getattr(part, each) for part in parts.values())
     if bins is not None:
         spent["epsilon"] += bins.loss
         shares = (each for each in found["asked"]["statistics"] if "quantile" not in each)
@@ -74,7 +76,9 @@ def differences(release: Release) -> Iterator[str]:
         if total < getattr(release, each) * (1 - Fraction(1, 10**4)):
             yield f"the parts lose less {each} than is stated"
     low, high = map(Fraction, found["asked"]["bounds"])
-    wanted = {"mean": (low, high), "squares": (Fraction(0), Fraction(float((high - low) ** 2)))}
+    # Bounds are numbers in floating point.
+    largest_square = Fraction(float((high - low) ** 2))
+    wanted = {"mean": (low, high), "squares": (Fraction(0), largest_square)}
     for name, part in parts.items():
         if tuple(map(Fraction, vars(part)["bounds"])) != wanted[name]:
             yield f"the bounds of {name} are not those of the values"
@@ -82,7 +86,7 @@ def differences(release: Release) -> Iterator[str]:
     if "mean" in parts:
         means = parts["mean"]
         # If users are limited, they count for parts of records.
-        records = np.bincount(means.cell, means.count) / found["units"]
+        records = np.rint(np.bincount(means.cell, means.count) / found["units"])
     yield from _rows(found["rows"], records, float(high - low))
 
 
@@ -91,7 +95,8 @@ def _sizes(counts: Document) -> list[tuple[int, int]]:
     users = np.bincount(counts["cell"])
     records = np.bincount(counts["cell"], counts["count"])
     units = 1 if counts.get("records_per_user") is None else 64
-    return [*zip(users.tolist(), np.rint(records / units).tolist(), strict=True)]
+    whole = np.rint(records / units)
+    return [*zip(users.tolist(), whole.tolist(), strict=True)]
 
 
 def _rows(rows: dict[str, Document], records: Array, width: float) -> Iterator[str]:
@@ -101,7 +106,9 @@ def _rows(rows: dict[str, Document], records: Array, width: float) -> Iterator[s
         for name, row in rows.items()
     }
     for name, row in stated.items():
-        if not ((row["low"] <= row["value"]) & (row["value"] <= row["high"])).all():
+        is_low = row["low"] <= row["value"]
+        is_high = row["value"] <= row["high"]
+        if not (is_low & is_high).all():
             yield f"an interval of {name} does not hold its value"
     for each in _ENDS:
         if {"sum", "mean"} <= stated.keys():
@@ -110,5 +117,6 @@ def _rows(rows: dict[str, Document], records: Array, width: float) -> Iterator[s
         if {"std", "variance"} <= stated.keys():
             squares = stated["std"][each] ** 2
             yield from differs(f"{each} of variances", stated["variance"][each], squares, 1e-9)
-    if "std" in stated and (stated["std"]["high"] > width / 2 * (1 + 1e-9)).any():
+    most = width / 2 * (1 + 1e-9)
+    if "std" in stated and (stated["std"]["high"] > most).any():
         yield "a standard deviation may be larger than half of the bounds' width"
