@@ -170,7 +170,7 @@ def test_intervals_cover_whatever_lies_inside_a_bin(kind: str, certified: bool) 
     edges = np.array([0, *drawn.edges, 1 << BITS_OF_TICKS]) * 100 / (1 << BITS_OF_TICKS)
     plain = np.array(drawn.rows) / units.total[:, None]
     found = common(drawn.rounds, BITS_OF_TICKS)
-    bins = Bins(plain, units.noise, units.moved, edges, found)
+    bins = Bins(plain, units.noise, units.moved, edges, 0.5**BITS_OF_TICKS * 50, found)
     order = np.argsort([int(each) for each in counts.labels])
     true = np.array([np.quantile(value[at == cell], 0.5, method="lower") for cell in range(cells)])
     _, low, high = bins.quantile(0.5, 0.95)
@@ -181,6 +181,19 @@ def test_intervals_cover_whatever_lies_inside_a_bin(kind: str, certified: bool) 
         _, low, high = bins.share(0, cut, 0.95)
         covered = (low[order] <= share + 1e-9) & (share - 1e-9 <= high[order])
         assert covered.mean() > 0.95 - 3 * math.sqrt(0.05 * 0.95 / cells)
+
+
+def test_a_quantile_at_a_threshold_is_inside_its_interval() -> None:
+    """Also where the threshold is between two ticks, and rounded downwards."""
+    table = pa.table({"who": np.arange(3000), "at": np.arange(3000) % 3, "value": [13.0] * 3000})
+    records = shoal.Records(
+        table, user="who", value="value", by="at", bounds=(0, 65), counts="public"
+    )
+    plan = shoal.plan(records, epsilon=20, statistics=["median", "share_below(13)"])
+    found = plan.release(records, noise=Simulated(1)).to_pandas()
+    median = found[found["statistic"] == "median"]
+    assert (median["low"] <= 13).all()
+    assert ((median["high"] >= 13) & (median["high"] < 14)).all()
 
 
 def test_all_of_a_histogram_is_read_from_one_vector() -> None:

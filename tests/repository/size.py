@@ -24,7 +24,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 16_934),
-    "distributions": (("distributions",), 13_578),
+    "distributions": (("distributions",), 13_610),
     "dossiers": (("dossiers",), 5_145),
     "data": (("data",), 23_589),
     "privacy": (("privacy",), 12_391),
@@ -53,10 +53,10 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 9.38, 0.3
-STUDIES = 54_090
+STUDIES = 54_073
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_675),
+    "tests": (("tests", "conftest.py"), ".py", 27_688),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_450),
 }
 

@@ -48,6 +48,7 @@ class Bins:
         noise: One unit of noise, as a part of each cell, shape (cells,).
         moved: The part of each cell's weight that may have been moved, shape (cells,).
         edges: The ends of the bins, ascending, with those of the bounds, in the value's unit.
+        half_tick: Values up to so far above an edge count as below it, being rounded to ticks.
         found: The common distribution function at even places in the bounds; None if there is none,
             as all thresholds were given.
     """
@@ -56,6 +57,7 @@ class Bins:
     noise: Floats
     moved: Floats
     edges: Floats
+    half_tick: float
     found: Floats | None
 
     @property
@@ -178,7 +180,8 @@ class Bins:
         first = may.argmax(axis=1)
         last = self.bins - may[:, ::-1].argmax(axis=1)
         low = np.minimum(self.edges[first], value)
-        high = np.maximum(self.edges[last], value)
+        above = np.minimum(self.edges[last] + self.half_tick, self.edges[-1])
+        high = np.maximum(above, value)
         return value, low, high
 
     def _may_be_in(self, level: float, confidence: float) -> Bools:

@@ -116,7 +116,8 @@ class BinsPart(DrawnPart):
         found = None
         if self.rounds or self.few:
             found = common([[*each] for each in self.rounds], lattice.bits)
-        return Bins(parts, noise, self.moved, edges, found)
+        half_tick = width / 2 / top
+        return Bins(parts, noise, self.moved, edges, half_tick, found)
 
 
 class PlanDocument(plans.PlanDocument):

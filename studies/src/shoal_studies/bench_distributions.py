@@ -317,8 +317,7 @@ def of_population(population: Population) -> Table:
     who = np.repeat(counts.user, counts.count)
     cell = np.repeat(counts.cell, counts.count)
     rows = pa.table({"who": who, "cell": [f"{each:05}" for each in cell], "value": value})
-    bounds = population.bounds
-    return Table(population.name, rows, (float(bounds.lo), float(bounds.hi)))
+    return Table(population.name, rows, population.bounds)
 
 
 def _coverage(title: str, found: list[Found]) -> str:
