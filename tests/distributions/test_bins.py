@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.distributions.bin_estimates import Bins
-from shoal.distributions.bins import common, draw_bins, edges_of, in_units, on_simplex
+from shoal.distributions.bins import Place, common, draw_bins, edges_of, in_units, on_simplex
 from shoal.distributions.plan import Plan
 from shoal.distributions.units import BITS, plan_units
 from shoal.errors import InputError
@@ -112,6 +112,39 @@ def test_the_loss_is_the_largest_sum_of_units(data: st.DataObject) -> None:
         assert units.moved.max() < 1e-3
 
 
+def test_records_up_to_every_edge() -> None:
+    """In one pass: a value at an edge is below it, at both bounds and beyond them, too.
+
+    Of users who count for some of their records every edge has the same part of them.
+    """
+    rng = np.random.default_rng(4)
+    bits = 11
+    thresholds = [77, 300, 301]
+    ticks = np.concatenate([rng.integers(0, 2**bits + 1, 400), rng.choice([76, 77, 78, 300], 100)])
+    value = np.concatenate([ticks, [0, 1, 2, 3, 2**bits, -9, 9999]]).astype(float)
+    who = rng.integers(0, 12, len(value))
+    at = rng.integers(0, 3, len(value))
+    table = pa.table({"who": who, "at": at, "value": value})
+    given: Any = {"bounds": (0, 2**bits), "tick_bits": bits, "counts": "public"}
+    records = shoal.Records(table, user="who", value="value", by="at", **given)
+    place = Place(thresholds)
+    edges = [2, 76, *thresholds, 1024, 2046]
+    ends = place.ends(edges, bits)
+    counts, parts = records.parts(place)
+    found = parts.up_to(ends)
+    expected = []
+    for user in range(12):
+        for cell in range(3):
+            mine = value[(who == user) & (at == cell)]
+            expected.append([len(mine), *((mine <= edge).sum() for edge in edges)])
+    # The order of users is that of their counts.
+    assert sorted(np.column_stack([counts.count, found]).tolist()) == sorted(expected)
+    limited, some = records.at_most(2).parts(place)
+    part = limited.count / counts.count
+    assert (part < 64).all()
+    assert np.abs(some.up_to(ends) - found * part[:, None]).max() <= 0.5
+
+
 def test_edges_lie_at_ranks_and_thresholds() -> None:
     """Records in one narrow place are found by the second round; thresholds are edges as well."""
     first = [0] * 32
@@ -163,8 +196,8 @@ def test_intervals_cover_whatever_lies_inside_a_bin(kind: str, certified: bool) 
     counts = records.counts()
     units = plan_units(counts, np.arange(cells), 1.0, finds=True, certified=certified)
 
-    def read(measures: Any) -> Any:
-        return records.aggregate(measures, squares=False)[1]
+    def read(measure: Any) -> Any:
+        return records.parts(measure)[1]
 
     drawn = draw_bins(units, [], BITS_OF_TICKS, read, Simulated(5))
     edges = np.array([0, *drawn.edges, 1 << BITS_OF_TICKS]) * 100 / (1 << BITS_OF_TICKS)

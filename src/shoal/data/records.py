@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
-from shoal.arrays import Ints
 from shoal.data import counts as counting
 from shoal.data import keys
-from shoal.data.aggregate import Aggregate
+from shoal.data.aggregate import Aggregate, Parts
 from shoal.data.cell_rules import Rule, period_of, rules_of
 from shoal.data.columns_in_memory import roles
 from shoal.data.counts import Counts
@@ -265,11 +264,38 @@ class Records(Shown):
             return public, found
         return limited, found.scaled(limited.memberships)
 
+    def parts(self, measure: Measure) -> tuple[Counts, Parts]:
+        """Count the records of each user in each cell by what a measure gives them, in one pass.
+
+        Args:
+            measure: Gives each record a whole number.
+
+        Returns:
+            The public counts, and the records by these numbers, which are private.
+
+        Raises:
+            DataError: As `counts`.
+        """
+        public, lists = self._counted([], [], measure)
+        lengths = pc.list_value_length(lists["part"])
+        member = np.repeat(np.arange(len(lengths)), keys.numbers(lengths))
+        part, records = (keys.numbers(lists[name].flatten()) for name in ("part", "records"))
+        limited = self._limited(public)
+        return limited, Parts(limited.count, public.count, member, part, records)
+
     def _counted(
-        self, powers: Sequence[str], measures: Sequence[Measure]
-    ) -> tuple[Counts, dict[str, Ints]]:
-        """Returns public counts, and sums of powers of the ticks and of measures in their order."""
-        table, period_holds = self._group(powers, measures, drop=self.missing == "public")
+        self, powers: Sequence[str], measures: Sequence[Measure], divided: Measure | None = None
+    ) -> tuple[Counts, dict[str, Any]]:
+        """Returns public counts, and sums of powers of the ticks and of measures in their order.
+
+        Or lists of parts and of the records in each, if they are `divided` by a measure.
+        """
+        table, period_holds = self._group(
+            powers, measures, drop=self.missing == "public", divided=divided
+        )
+        lists: dict[str, Any] = {}
+        if divided is not None:
+            table, lists = _joined(table)
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
@@ -279,17 +305,12 @@ class Records(Shown):
         rules = self.read_rules
         columns = [table.column(at).combine_chunks() for at in range(len(rules) + 1)]
         read = [self.user, *(" or ".join(rule.columns) for rule in rules)]
-        for name, column in zip(read, columns, strict=True):
-            if column.null_count:
-                raise _missing(name, "null")
         sums = {
             name: keys.numbers(table.column(name))
             for name in (*_SUMS, *_MEASURES)
             if name in table.column_names
         }
-        is_there = keys.numbers(table.column("present")) == counts
-        if not is_there.all() or np.isnan(sums.get("centred", 0.0)).any():
-            raise _missing(self.value, "null, NaN or infinite")
+        self._check_present(dict(zip(read, columns, strict=True)), table, sums)
         users, *codes = map(_text, columns)
         for name, code in zip(read, (users, *codes), strict=True):
             keys.warn_of_words(name, code)
@@ -309,7 +330,20 @@ class Records(Shown):
             users, cells, counts, finish=self._keys, origin=self.place, rules=self.rules
         )
         public = replace(public, periods=periods)
+        if divided is not None:
+            return public, {name: each.take(keys.in_arrow(order)) for name, each in lists.items()}
         return public, {name: each[order].astype(np.int64) for name, each in sums.items()}
+
+    def _check_present(
+        self, columns: Mapping[str, Any], table: pa.Table, sums: Mapping[str, Any]
+    ) -> None:
+        """Refuses a user, a cell or a value that is missing."""
+        for name, column in columns.items():
+            if column.null_count:
+                raise _missing(name, "null")
+        is_there = keys.numbers(table.column("present")) == keys.numbers(table.column("count"))
+        if not is_there.all() or np.isnan(sums.get("centred", 0.0)).any():
+            raise _missing(self.value, "null, NaN or infinite")
 
     def _in_periods(
         self, users: pa.Array[Any], codes: pa.Array[Any], holds: str
@@ -329,10 +363,12 @@ class Records(Shown):
         *,
         drop: bool,
         by_rows: bool = False,
+        divided: Measure | None = None,
     ) -> tuple[pa.Table, str]:
         """Returns one row a user and cell with codes, records and sums, in the engine's order.
 
-        And what the column of periods holds, or nothing without one.
+        And what the column of periods holds, or nothing without one. A user and cell that are
+        `divided` by a measure have a row for each of its numbers.
 
         Rows without a user, a cell or a finite value are dropped without a word. If they are not,
         they are null or NaN here, to be refused, and no row of the source may be lacking.
@@ -350,7 +386,7 @@ class Records(Shown):
             holds = ""
             if self.period is not None and not by_rows:
                 holds = columns.holds(self.period.columns[0])
-            query = _queries(columns, self, drop=drop, by_rows=by_rows)
+            query = _queries(columns, self, drop=drop, by_rows=by_rows, divided=divided)
             sums = columns.engine.run(query("DOUBLE", powers, measures))
             if by_rows:
                 return sums.combine_chunks(), holds
@@ -388,8 +424,19 @@ def check_size(largest: int, lattice: Lattice) -> None:
         )
 
 
+def _joined(table: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
+    """Returns one row a user and cell of rows divided by parts, and lists of its parts."""
+    grouped = [name for name in table.column_names if name not in ("part", "count", "present")]
+    sums: Any = [("count", "sum"), ("present", "sum"), ("part", "list"), ("count", "list")]
+    found = table.group_by(grouped, use_threads=False).aggregate(sums)
+    lists = {"part": found.column("part_list"), "records": found.column("count_list")}
+    named = {"count_sum": "count", "present_sum": "present"}
+    whole = found.select([*grouped, *named]).rename_columns([*grouped, *named.values()])
+    return whole, {name: each.combine_chunks() for name, each in lists.items()}
+
+
 def _queries(
-    columns: Columns, records: Records, *, drop: bool, by_rows: bool
+    columns: Columns, records: Records, *, drop: bool, by_rows: bool, divided: Measure | None
 ) -> Callable[[str, Sequence[str], Sequence[Measure]], str]:
     """Returns the query of a pass, by the type of its sums and what is measured.
 
@@ -419,7 +466,7 @@ def _queries(
     def query(kind: str, powers: Sequence[str], measures: Sequence[Measure]) -> str:
         # Arithmetic tells NaN from numbers: DuckDB answers isnan() from statistics. In floating
         # point a sum is NaN where a value is missing, which is refused.
-        value = f"CAST({tick} AS {kind})" if powers else "1"
+        value = f"CAST({tick} AS {kind})" if powers or divided else "1"
         value = f"CASE WHEN v - v = 0 THEN {value} END"
         if powers and kind == "DOUBLE":
             value = f"{tick} + (v - v)"
@@ -433,7 +480,14 @@ def _queries(
         if not by_rows:
             counts["present"] = "count(tick)"
         outside = _named(counts | sums)
-        return f"SELECT {groups}, {outside} FROM ({inside}) AS ticks GROUP BY {groups}"
+        found = f"SELECT {groups}, {outside} FROM ({inside}) AS ticks GROUP BY {groups}"
+        if divided is not None:
+            part = f"CAST({divided.amount('tick', lattice)} AS BIGINT)"
+            inside = f"SELECT ticks.*, {part} AS part FROM ({inside}) AS ticks"
+            found = (
+                f"SELECT {groups}, part, {outside} FROM ({inside}) AS parts GROUP BY {groups}, part"
+            )
+        return found
 
     return query
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.arrays import Floats, Ints, add
-from shoal.data.aggregate import Aggregate
+from shoal.data.aggregate import Parts
 from shoal.data.records import Measure
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.units import BITS, Units, ranks_of
@@ -29,7 +29,7 @@ _EVENLY = (1.0, 0.1, 0.02)
 # Draws of bins have numbers from here on.
 _START = 20_000_000
 
-Reader = Callable[[Sequence[Measure]], Aggregate]
+Reader = Callable[[Measure], Parts]
 
 
 class DrawnBins(NamedTuple):
@@ -41,19 +41,34 @@ class DrawnBins(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Above:
-    """Counts records above a tick."""
+class Place:
+    """How many possible edges each record is above: multiples of the width, and thresholds.
 
-    tick: int
+    Attributes:
+        given: The ticks of the thresholds.
+    """
+
+    given: Sequence[int]
 
     @property
     def name(self) -> str:
         """The name of what is measured."""
-        return f"above {self.tick}"
+        return "place"
 
     def amount(self, tick: str, lattice: Lattice) -> str:
-        """Returns SQL of 1 for each record above the tick, and 0 for the others."""
-        return f"CASE WHEN {tick} > {self.tick - (1 << lattice.bits >> 1)} THEN 1 ELSE 0 END"
+        """Returns SQL of the place of a record."""
+        half = 1 << lattice.bits >> 1
+        above = [f"CASE WHEN {tick} > {each - half} THEN 1 ELSE 0 END" for each in self.given]
+        width = 1 << (lattice.bits - FINE)
+        # The lowest tick is in the first bin with those above it, up to the first edge.
+        fine = f"floor(({tick} + {half - 1}) / {width}.0)"
+        return " + ".join([f"greatest({fine}, 0)", *above])
+
+    def ends(self, edges: Sequence[int], bits: int) -> Ints:
+        """Returns the last place up to each edge."""
+        found = np.array(edges, dtype=np.int64)
+        above = np.searchsorted(np.array(self.given, dtype=np.int64), found)
+        return np.asarray(((found - 1) >> (bits - FINE)) + above)
 
 
 def draw_bins(
@@ -63,17 +78,24 @@ def draw_bins(
 
     Formal guarantee: a change of all values of a user moves the bins of a round by its vote in half
     the l1 norm, and those of all cells by the sum of its units; edges depend on what was drawn
-    alone. `read` adds up measures of the values, each time in a pass of its own.
+    alone. `read` counts records by a measure of theirs, once.
     """
+    place = Place(given)
+    parts = read(place)
     rounds: list[list[int]] = []
+    count = parts.counts[units.member]
+
+    def below(edges: Sequence[int]) -> Ints:
+        """Returns the records of each member up to each edge."""
+        return parts.up_to(place.ends(edges, bits))[units.member]
+
     for turn in range(units.rounds):
-        edges = edges_of_round(rounds, bits)
-        below, count = _below(read, edges, units)
         user = units.user
         users = int(user.max()) + 1
         whole = add(user, count, users)
         there = whole > 0
-        columns = [add(user, each, users) for each in below.T]
+        inside = below(edges_of_round(rounds, bits))
+        columns = [add(user, each, users) for each in inside.T]
         of_users = np.stack(columns, axis=1)
         votes = np.full(int(there.sum()), units.vote)
         of_voters = in_units(votes, of_users[there], whole[there])
@@ -81,22 +103,12 @@ def draw_bins(
         [drawn] = noise.add_sum_zero([exact], BITS, _START + 1 + turn)
         rounds.append(drawn)
     edges = edges_of(rounds, given, units.bins, bits)
-    below, count = _below(read, edges, units)
-    exact = in_units(units.units, below, count)
+    exact = in_units(units.units, below(edges), count)
     cells = len(units.cells)
     columns = [add(units.cell, each, cells) for each in exact.T]
     rows = np.stack(columns, axis=1).tolist()
     drawn_rows = noise.add_sum_zero(rows, BITS, _START)
     return DrawnBins(rounds, edges, drawn_rows)
-
-
-def _below(read: Reader, edges: Sequence[int], units: Units) -> tuple[Ints, Ints]:
-    """Returns the records of each member up to each edge, and all of them."""
-    above = [Above(edge) for edge in edges]
-    aggregate = read(above)
-    count = aggregate.memberships.count[units.member]
-    beyond = [aggregate.sums_of(each.name)[units.member] for each in above]
-    return count[:, None] - np.stack(beyond, axis=1), count
 
 
 def in_units(units: Ints, below: Ints, count: Ints) -> Ints:

@@ -20,7 +20,7 @@ from shoal.cells.facts.plan_file import described, met
 from shoal.cells.public_counts import Counted, PublicPlan, check_period
 from shoal.cells.shown.published import Published as PublishedPart
 from shoal.checks import check_confidence
-from shoal.data.aggregate import Aggregate
+from shoal.data.aggregate import Parts as AllParts
 from shoal.data.counts import Counts
 from shoal.data.records import Measure, Records
 from shoal.data.value_lattice import Bounds
@@ -227,26 +227,21 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         self.check_lattice(private)
         drawn = Drawn()
         if self.planned:
-            aggregate = self._read(private, squares="squares" in self.planned)
+            counts, aggregate = private.aggregate(squares="squares" in self.planned)
+            self.check_counts(counts)
             drawn = draw_means(self.planned, aggregate, noise)
         if self.units is None:
             return drawn
         given = self.request.thresholds
         bits = self.request.tick_bits
 
-        def read(measures: Sequence[Measure]) -> Aggregate:
-            """Adds measures up in a pass of its own."""
-            return self._read(private, measures)
+        def read(measure: Measure) -> AllParts:
+            """Counts records by a measure."""
+            counts, found = private.parts(measure)
+            self.check_counts(counts)
+            return found
 
         return drawn._replace(bins=draw_bins(self.units, given, bits, read, noise))
-
-    def _read(
-        self, private: Records, measures: Sequence[Measure] = (), *, squares: bool = False
-    ) -> Aggregate:
-        """Adds up the values, and measures of them."""
-        counts, aggregate = private.aggregate(measures, squares=squares)
-        self.check_counts(counts)
-        return aggregate
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn for each part, and what follows from it."""
