@@ -45,10 +45,14 @@ class Aggregate:
         old = self.memberships.count
         new = memberships.count
 
-        squares = None if self.squares is None else rescaled(self.squares, old, new)
-        measures = {name: rescaled(each, old, new) for name, each in self.measures.items()}
-        centred = rescaled(self.centred, old, new)
-        return Aggregate(memberships, self.lattice, centred, squares, measures)
+        def sums(own: Ints) -> Ints:
+            # Products of the whole part and of the rest fit 64 bits.
+            whole, rest = np.divmod(own, old)
+            return np.asarray(whole * new + (2 * rest * new + old) // (2 * old))
+
+        squares = None if self.squares is None else sums(self.squares)
+        measures = {name: sums(each) for name, each in self.measures.items()}
+        return Aggregate(memberships, self.lattice, sums(self.centred), squares, measures)
 
     @property
     def sums(self) -> Ints:
@@ -71,14 +75,12 @@ class Parts:
     """Records of each membership by what a measure gives them. Private.
 
     Attributes:
-        counts: The records of each membership, as far as they count.
         whole: All records of each membership.
         member: The membership of each entry.
         part: What the measure gives the records of each entry.
         records: How many records these are.
     """
 
-    counts: Ints = field(repr=False)
     whole: Ints = field(repr=False)
     member: Ints = field(repr=False)
     part: Ints = field(repr=False)
@@ -87,23 +89,13 @@ class Parts:
     def up_to(self, ends: Ints) -> Ints:
         """Returns the records of each membership up to each of the rising ends.
 
-        The shape is (memberships, ends). They are in whole records of those that count.
+        The shape is (memberships, ends).
         """
         places = len(ends) + 1
         place = self.member * places + np.searchsorted(ends, self.part)
         size = len(self.whole) * places
         inside = np.bincount(place, self.records, size).astype(np.int64)
-        so_far = np.cumsum(inside.reshape(-1, places), axis=1)[:, :-1]
-        if np.array_equal(self.counts, self.whole):
-            return so_far
-        return rescaled(so_far, self.whole[:, None], self.counts[:, None])
-
-
-def rescaled(sums: Ints, old: Ints, new: Ints) -> Ints:
-    """Returns sums of `old` records as those of `new` ones, rounded to whole numbers."""
-    # Products of the whole part and of the rest fit 64 bits.
-    whole, rest = np.divmod(sums, old)
-    return np.asarray(whole * new + (2 * rest * new + old) // (2 * old))
+        return np.asarray(np.cumsum(inside.reshape(-1, places), axis=1)[:, :-1])
 
 
 def exact_sums(cell: Ints, amounts: Ints, n_cells: int) -> list[int]:

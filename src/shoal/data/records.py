@@ -45,8 +45,22 @@ class Measure(Protocol):
     def name(self) -> str:
         """Unique among measures."""
 
-    def amount(self, tick: str, lattice: Lattice) -> str:
-        """SQL of what each record adds: a whole number from 0 to 2^bits, of its centred tick."""
+    def amount(self, lattice: Lattice) -> str:
+        """SQL of what each record adds: a whole number from 0 to 2^bits.
+
+        It is of the record's centred tick, `tick`, or of its value moved into the bounds, `v`.
+        """
+
+
+def above(threshold: float) -> str:
+    """SQL of whether a value is above a threshold; one that equals it in single precision is not.
+
+    Files of single precision have 0.1 as a number slightly above 0.1.
+    """
+    with np.errstate(over="ignore"):
+        single = float(np.float32(threshold))
+    highest = max(threshold, single) if np.isfinite(single) else threshold
+    return f"v > {_number(highest)}"
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -280,8 +294,7 @@ class Records(Shown):
         lengths = pc.list_value_length(lists["part"])
         member = np.repeat(np.arange(len(lengths)), keys.numbers(lengths))
         part, records = (keys.numbers(lists[name].flatten()) for name in ("part", "records"))
-        limited = self._limited(public)
-        return limited, Parts(limited.count, public.count, member, part, records)
+        return self._limited(public), Parts(public.count, member, part, records)
 
     def _counted(
         self, powers: Sequence[str], measures: Sequence[Measure], divided: Measure | None = None
@@ -472,17 +485,18 @@ def _queries(
             value = f"{tick} + (v - v)"
         added = {name: _SUMS[name] for name in powers}
         for name, each in zip(_MEASURES, measures, strict=False):
-            added[name] = f"CAST({each.amount('tick', lattice)} AS {kind})"
+            added[name] = f"CAST({each.amount(lattice)} AS {kind})"
         sums = {name: f"CAST(coalesce(sum({x}), 0) AS {kind})" for name, x in added.items()}
         coded = {f"key_{at}": code for at, code in enumerate(codes)}
-        inside = f"SELECT {_named({'who': 'who', **coded, 'tick': value})} FROM {rows}"
+        read = {"tick": value, "v": clipped} if measures or divided else {"tick": value}
+        inside = f"SELECT {_named({'who': 'who', **coded, **read})} FROM {rows}"
         counts = {"count": "count(*)"}
         if not by_rows:
             counts["present"] = "count(tick)"
         outside = _named(counts | sums)
         found = f"SELECT {groups}, {outside} FROM ({inside}) AS ticks GROUP BY {groups}"
         if divided is not None:
-            part = f"CAST({divided.amount('tick', lattice)} AS BIGINT)"
+            part = f"CAST({divided.amount(lattice)} AS BIGINT)"
             inside = f"SELECT ticks.*, {part} AS part FROM ({inside}) AS ticks"
             found = (
                 f"SELECT {groups}, part, {outside} FROM ({inside}) AS parts GROUP BY {groups}, part"

@@ -16,10 +16,9 @@ import numpy as np
 from shoal.arrays import Bools, Floats
 from shoal.distributions.bins import FINE, on_simplex
 from shoal.theory import sum_zero
+from shoal.theory.user_clipping import SPREAD
 
-# Of the moved weight, what intervals of quantiles allow for, where whole bins leave room; where
-# more than the second part is moved they allow for all of it, as those of shares do.
-_INSIDE = 0.5
+# Cells of which more of the weight may have been moved are not reliable.
 MOST_MOVED = 0.25
 # Of the moved weight, what typically biases a share.
 _BIAS = 0.1
@@ -48,7 +47,7 @@ class Bins:
         noise: One unit of noise, as a part of each cell, shape (cells,).
         moved: The part of each cell's weight that may have been moved, shape (cells,).
         edges: The ends of the bins, ascending, with those of the bounds, in the value's unit.
-        half_tick: Values up to so far above an edge count as below it, being rounded to ticks.
+        half_tick: An edge is off by so much at most, as values and thresholds are rounded to ticks.
         found: The common distribution function at even places in the bounds; None if there is none,
             as all thresholds were given.
     """
@@ -147,10 +146,10 @@ class Bins:
         solved = np.linalg.solve(of_cells + of_noise + hair, away[:, :, None])
         return np.asarray(solved[:, :, 0])
 
-    def band(self, bins: int, confidence: float, part: Floats | float) -> Floats:
-        """How far the noisy share of so many bins may be off, with a part of the moved weight."""
+    def band(self, bins: int, confidence: float) -> Floats:
+        """How far the noisy share of so many bins may be off, whatever weight was moved."""
         quantile = sum_zero.quantile(self.bins, bins, confidence)
-        return np.asarray(quantile * self.noise + part * self.moved)
+        return np.asarray(quantile * self.noise + self.moved)
 
     def edge_of(self, threshold: float) -> int:
         """The edge at a threshold, at most half a tick away; LookupError without one."""
@@ -165,7 +164,7 @@ class Bins:
         """Value and interval of the share between two edges."""
         number = self.plain[:, first:last].sum(axis=1)
         value = self.value[:, first:last].sum(axis=1)
-        band = self.band(last - first, confidence, 1.0)
+        band = self.band(last - first, confidence)
         low = np.clip(number - band, 0.0, 1.0)
         high = np.clip(number + band, 0.0, 1.0)
         return value, np.minimum(low, value), np.maximum(high, value)
@@ -179,17 +178,17 @@ class Bins:
         may[~may.any(axis=1)] = True
         first = may.argmax(axis=1)
         last = self.bins - may[:, ::-1].argmax(axis=1)
-        low = np.minimum(self.edges[first], value)
+        below = np.maximum(self.edges[first] - self.half_tick, self.edges[0])
+        low = np.minimum(below, value)
         above = np.minimum(self.edges[last] + self.half_tick, self.edges[-1])
         high = np.maximum(above, value)
         return value, low, high
 
     def _may_be_in(self, level: float, confidence: float) -> Bools:
         """The bins that may begin below a level and end above it, shape (cells, bins)."""
-        part = np.where(self.moved > MOST_MOVED, 1.0, _INSIDE)
         band = np.zeros_like(self._so_far)
         for cut in range(1, self.bins):
-            band[:, cut - 1] = self.band(cut, confidence, part)
+            band[:, cut - 1] = self.band(cut, confidence)
         least = np.zeros_like(self.plain)
         least[:, 1:] = self._so_far - band
         most = np.ones_like(self.plain)
@@ -221,7 +220,12 @@ class Bins:
 
     @cached_property
     def reliable(self) -> Bools:
-        """Cells whose noise and bias are at most 0.8 of the spread between cells."""
+        """Cells whose noise and bias are at most 0.8 of the spread between cells.
+
+        In few cells the spread is not known, and all cells are in which anybody counts.
+        """
+        if len(self.plain) < SPREAD:
+            return np.asarray(self.noise < 1.0)
         cuts = range(1, self.bins)
         if not len(cuts):
             return np.zeros(len(self.plain), dtype=bool)

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints, add
 from shoal.data.aggregate import Parts
-from shoal.data.records import Measure
+from shoal.data.records import Measure, above
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.units import BITS, Units, ranks_of
 from shoal.privacy.noise import Noise
@@ -45,45 +45,48 @@ class Place:
     """How many possible edges each record is above: multiples of the width, and thresholds.
 
     Attributes:
-        given: The ticks of the thresholds.
+        given: The thresholds, ascending, in the value's unit.
+        ticks: Their ticks, each of which is another one.
     """
 
-    given: Sequence[int]
+    given: Sequence[float]
+    ticks: Sequence[int]
 
     @property
     def name(self) -> str:
         """The name of what is measured."""
         return "place"
 
-    def amount(self, tick: str, lattice: Lattice) -> str:
+    def amount(self, lattice: Lattice) -> str:
         """Returns SQL of the place of a record."""
+        beyond = [f"CASE WHEN {above(each)} THEN 1 ELSE 0 END" for each in self.given]
         half = 1 << lattice.bits >> 1
-        above = [f"CASE WHEN {tick} > {each - half} THEN 1 ELSE 0 END" for each in self.given]
         width = 1 << (lattice.bits - FINE)
         # The lowest tick is in the first bin with those above it, up to the first edge.
-        fine = f"floor(({tick} + {half - 1}) / {width}.0)"
-        return " + ".join([f"greatest({fine}, 0)", *above])
+        fine = f"floor((tick + {half - 1}) / {width}.0)"
+        return " + ".join([f"greatest({fine}, 0)", *beyond])
 
     def ends(self, edges: Sequence[int], bits: int) -> Ints:
-        """Returns the last place up to each edge."""
+        """Returns the last place up to each edge.
+
+        At a threshold that is a possible edge, too, values are compared with the threshold.
+        """
         found = np.array(edges, dtype=np.int64)
-        above = np.searchsorted(np.array(self.given, dtype=np.int64), found)
-        return np.asarray(((found - 1) >> (bits - FINE)) + above)
+        thresholds = np.array(self.ticks, dtype=np.int64)
+        below = np.searchsorted(thresholds, found)
+        return np.asarray(((found - 1) >> (bits - FINE)) + below)
 
 
-def draw_bins(
-    units: Units, given: Sequence[int], bits: int, read: Reader, noise: Noise
-) -> DrawnBins:
-    """Draws the rounds and then the bins; `given` are the ticks of public thresholds.
+def draw_bins(units: Units, place: Place, bits: int, read: Reader, noise: Noise) -> DrawnBins:
+    """Draws the rounds and then the bins, of which `place` has the public thresholds.
 
     Formal guarantee: a change of all values of a user moves the bins of a round by its vote in half
     the l1 norm, and those of all cells by the sum of its units; edges depend on what was drawn
     alone. `read` counts records by a measure of theirs, once.
     """
-    place = Place(given)
     parts = read(place)
     rounds: list[list[int]] = []
-    count = parts.counts[units.member]
+    count = parts.whole[units.member]
 
     def below(edges: Sequence[int]) -> Ints:
         """Returns the records of each member up to each edge."""
@@ -102,7 +105,7 @@ def draw_bins(
         exact = of_voters.sum(axis=0).tolist()
         [drawn] = noise.add_sum_zero([exact], BITS, _START + 1 + turn)
         rounds.append(drawn)
-    edges = edges_of(rounds, given, units.bins, bits)
+    edges = edges_of(rounds, place.ticks, units.bins, bits)
     exact = in_units(units.units, below(edges), count)
     cells = len(units.cells)
     columns = [add(units.cell, each, cells) for each in exact.T]

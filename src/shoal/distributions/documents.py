@@ -20,12 +20,13 @@ from shoal.cells.facts.plan_file import CountsPart, DecisionPart, Records, Resul
 from shoal.cells.facts.request import Request as PartRequest
 from shoal.cells.shown.left_out import counted_out
 from shoal.cells.shown.published import Published as PublishedPart
+from shoal.cells.shown.published import for_everybody
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.bin_estimates import Bins
 from shoal.distributions.bins import DrawnBins, common, edges_of
 from shoal.distributions.estimates import Distributions
-from shoal.distributions.parts import Drawn
+from shoal.distributions.parts import Drawn, narrowed
 from shoal.distributions.request import Request
 from shoal.distributions.units import BITS, Units
 from shoal.documents.model import Integers, Model, Numbers
@@ -204,7 +205,11 @@ class Published(envelope.Published):
 
     def again(self) -> Self:
         """Returns the same, computed from what was drawn."""
-        parts = {name: part.again() for name, part in self.parts.items()}
+        parts = {**self.parts}
+        if "squares" in parts:
+            basis = narrowed(parts["mean"].numbers, parts["squares"].numbers).basis
+            parts["squares"] = parts["squares"].model_copy(update={"basis": basis})
+        parts = {name: part.again() for name, part in parts.items()}
         return self.model_copy(update={"parts": parts, "rows": rows_of(self.numbers)})
 
 
@@ -260,6 +265,9 @@ def drawn_of(
         raise LookupError
     of_means = {name: drawn_from(facts, stated[name]) for name, facts in plan.items()}
     drawn = drawn_means(of_means)
+    if drawn.mean is not None and drawn.squares is not None:
+        published = for_everybody(plan["mean"], drawn.mean)
+        drawn = drawn._replace(squares=narrowed(published, drawn.squares))
     if units is None:
         return drawn
     found = DrawnBins(*([*bins[name]] for name in DrawnBins._fields))

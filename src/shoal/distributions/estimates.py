@@ -184,9 +184,10 @@ def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: fl
     error = np.minimum(between * noise / both, square.value / 2)
     farthest = np.maximum(centre - mean.low, mean.high - centre)
     least = np.maximum(square.low - farthest**2, 0.0)
-    lowest = np.sqrt(least)
     # No deviation of values within the bounds is larger than half of their width.
-    highest = np.minimum(np.sqrt(square.high), of_mean.basis.width / 2)
+    lowest, highest = (
+        np.minimum(np.sqrt(each), of_mean.basis.width / 2) for each in (least, square.high)
+    )
     variance = np.maximum(square.value - error, 0.0)
     value = np.clip(np.sqrt(variance), lowest, highest)
     noisy = np.sqrt(np.maximum(square.noisy, 0.0))

@@ -8,7 +8,7 @@ standard deviation is the root of one more mean, in bounds of 0 to the square of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from shoal.cells.facts.decision import Status, public_status
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.shown_cells import ShownCells
 from shoal.cells.planners.planner import make_plan
+from shoal.cells.shown.published import for_everybody
 from shoal.data.aggregate import Aggregate
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
@@ -33,6 +34,8 @@ from shoal.privacy.noise import Noise
 
 # Draws of the squares have numbers from here on, so that no two of a simulation are alike.
 _OF_SQUARES = 10_000_000
+# Squares of far users are so large that counting them has so many times the part of a mean's.
+_COUNTING = 4.0
 
 
 class Drawn(NamedTuple):
@@ -96,7 +99,10 @@ class Later(Noise):
 def plans_of(counts: Counts, request: Request) -> dict[str, Facts]:
     """Returns the plan of each part of a request that is one of means."""
     check_squares(counts, request)
-    return {part: make_plan(counts, request.of_part(part)) for part in request.of_means}
+    counting = {"mean": 1.0, "squares": _COUNTING}
+    return {
+        part: make_plan(counts, request.of_part(part), counting[part]) for part in request.of_means
+    }
 
 
 def units_of(counts: Counts, request: Request) -> Units | None:
@@ -145,9 +151,25 @@ def draw_means(plans: Mapping[str, Facts], aggregate: Aggregate, noise: Noise) -
     if "squares" not in plans:
         return Drawn(of_mean)
     of_squares = plans["squares"]
-    about = squares_about(of_mean, aggregate, plans["mean"].planned, of_squares.lattice)
+    published = for_everybody(plans["mean"], of_mean)
+    about = squares_about(published, aggregate, plans["mean"].planned, of_squares.lattice)
     drawn = draw(of_squares, about, Later(noise, _OF_SQUARES))
-    return Drawn(of_mean, Estimates.of(of_squares, *drawn))
+    return Drawn(of_mean, narrowed(published, Estimates.of(of_squares, *drawn)))
+
+
+def narrowed(of_mean: Estimates, of_squares: Estimates) -> Estimates:
+    """Returns means of squares, of which none is larger than the released means allow.
+
+    No value is farther from the released mean of its cell than the farther bound.
+    """
+    top = 1 << of_mean.basis.lattice.bits
+    about = public_ticks(of_mean, top)
+    # One tick more is for rounding.
+    farthest = max(int(about.max()), top - int(about.min())) + 1
+    width = of_mean.basis.width
+    most = min((width * farthest / top) ** 2, of_squares.basis.bounds.hi)
+    basis = of_squares.basis.model_copy(update={"most": most})
+    return replace(of_squares, basis=basis)
 
 
 def squares_about(
@@ -155,9 +177,10 @@ def squares_about(
 ) -> Aggregate:
     """Returns squares of values about their cells' released means, as values of their own.
 
-    `planned` are the cells of these means; other cells take the middle in their place. Squares
-    follow from sums of values and of squares in whole ticks: S2 - 2 a S1 + m a^2, where a is
-    the mean in ticks. A tick of them is the square of the width divided by as many ticks.
+    `of_mean` are the means that everybody may have, and `planned` their cells; other cells take the
+    middle in their place. Squares follow from sums of values and of squares in whole ticks: S2 -
+    2 a S1 + m a^2, where a is the mean in ticks. A tick of them is the square of the width divided
+    by as many ticks.
     """
     bits = aggregate.lattice.bits
     half = 1 << (bits - 1)

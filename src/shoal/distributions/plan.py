@@ -26,7 +26,7 @@ from shoal.data.records import Measure, Records
 from shoal.data.value_lattice import Bounds
 from shoal.distributions import shown
 from shoal.distributions.bin_estimates import Bins
-from shoal.distributions.bins import draw_bins
+from shoal.distributions.bins import Place, draw_bins
 from shoal.distributions.documents import (
     BinsPart,
     Manifest,
@@ -232,7 +232,7 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
             drawn = draw_means(self.planned, aggregate, noise)
         if self.units is None:
             return drawn
-        given = self.request.thresholds
+        place = Place(self.request.limits, self.request.thresholds)
         bits = self.request.tick_bits
 
         def read(measure: Measure) -> AllParts:
@@ -241,7 +241,7 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
             self.check_counts(counts)
             return found
 
-        return drawn._replace(bins=draw_bins(self.units, given, bits, read, noise))
+        return drawn._replace(bins=draw_bins(self.units, place, bits, read, noise))
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn for each part, and what follows from it."""

@@ -119,12 +119,15 @@ class Request(Model):
         )
 
     @property
+    def limits(self) -> list[float]:
+        """All public thresholds; a value equal to one is below it."""
+        return sorted({each for kind in self.kinds for each in self._limits(kind)})
+
+    @property
     def thresholds(self) -> list[int]:
-        """The ticks of all public thresholds; a value in the same tick is below."""
-        ticks = set[int]()
-        for kind in self.kinds:
-            ticks |= {*self._ticks(kind)}
-        return sorted(ticks)
+        """The ticks of all public thresholds."""
+        found: list[int] = self.lattice.ticks(np.array(self.limits, dtype=np.float64)).tolist()
+        return found
 
     def rows_of(self, kind: Statistic, edges: Sequence[float]) -> list[Statistic]:
         """Returns the shares that a histogram or a distribution function consists of.
@@ -166,15 +169,23 @@ class Request(Model):
     def _together(self) -> Self:
         """Refuses bounds and tick bits that do not go together."""
         low, high = self.bounds
-        top = 1 << self.lattice.bits
         for each in self.kinds:
-            # Of a quantile there are no ticks.
-            for limit, tick in zip(each.numbers, self._ticks(each), strict=False):
-                if not (low < limit < high and 0 < tick < top):
+            for limit in self._limits(each):
+                if not low < limit < high:
                     raise InputError(
                         f"{limit:g} of {each.name} is not inside the bounds",
                         f"give thresholds between {low:g} and {high:g}; histogram alone finds them",
                     )
+        top = 1 << self.lattice.bits
+        limits = [low, *self.limits, high]
+        ticks = [0, *self.thresholds, top]
+        for at, (tick, following) in enumerate(pairwise(ticks)):
+            if tick == following:
+                raise InputError(
+                    f"{limits[at]:g} and {limits[at + 1]:g} are nearer to each other than a "
+                    f"tick, which is {(high - low) / top:.2g}",
+                    "give narrower bounds, more tick_bits, or thresholds farther apart",
+                )
         if self.objective == "worst_case" and self.of_means:
             raise InputError(
                 f"no error of {', '.join(self.statistics)} is certified together",
@@ -183,13 +194,9 @@ class Request(Model):
             )
         return self
 
-    def _ticks(self, kind: Statistic) -> list[int]:
-        """Returns the ticks of the thresholds of a statistic."""
-        if kind.kind == "quantile":
-            return []
-        numbers = np.array(kind.numbers, dtype=np.float64)
-        found: list[int] = self.lattice.ticks(numbers).tolist()
-        return found
+    def _limits(self, kind: Statistic) -> tuple[float, ...]:
+        """Returns the thresholds of a statistic."""
+        return () if kind.kind == "quantile" else kind.numbers
 
 
 def _named(kind: str, *numbers: float) -> str:

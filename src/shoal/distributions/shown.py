@@ -186,12 +186,8 @@ def _few_users(plan: Parts) -> Iterator[str]:
 
 
 def warnings_of_release(plan: Parts, parts: Mapping[str, PublishedPart]) -> Iterator[str]:
-    """Yields the warnings of all parts; of squares they say so."""
-    found = [*parts["mean"].warnings] if "mean" in parts else []
-    yield from found
-    if "squares" in parts:
-        others = (each for each in parts["squares"].warnings if each not in found)
-        yield from (f"of squared deviations: {each}" for each in others)
+    """Yields the warnings of all parts, each once."""
+    yield from dict.fromkeys(each for part in parts.values() for each in part.warnings)
     yield from _few_users(plan)
 
 

@@ -68,10 +68,10 @@ class Ramp:
         """Unique among pieces."""
         return f"ramp {self.at}"
 
-    def amount(self, tick: str, lattice: Lattice) -> str:
+    def amount(self, lattice: Lattice) -> str:
         """SQL of min(max(tick - low, 0), width), of a tick counted from the middle."""
         low = self.low - (1 << (lattice.bits - 1))
-        return f"greatest(least({tick} - {low}, {self.width}), 0)"
+        return f"greatest(least(tick - {low}, {self.width}), 0)"
 
 
 def pieces_of(request: Request, chosen: tuple[int, int]) -> list[Ramp]:

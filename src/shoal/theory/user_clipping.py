@@ -39,6 +39,8 @@ _ENOUGH = 1000
 _SMALLER = 1.3
 # The part of epsilon that is taken to be left for noise.
 _OF_NOISE = 0.8
+# The excess has at most this part if it has more than usual.
+_MOST_EXCESS = 0.2
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,13 @@ class Split:
         return 1.0 - self.centre - self.radius - self.excess
 
 
-def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
-    """Returns how epsilon is split; None if there are too few users to find centre and radius."""
+def split(
+    epsilon: float, users: int, members: int, cells: int, counting: float = 1.0
+) -> Split | None:
+    """Returns how epsilon is split; None if there are too few users to find centre and radius.
+
+    The excess has `counting` times its usual part, as far as others leave room for it.
+    """
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
             f"epsilon is {epsilon:g}, for {users} users and {cells} cells", "give numbers above 0"
@@ -84,6 +91,7 @@ def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
     if are_apart(users, members):
         # A few cells may have all the bias, so that it must be known better.
         excess *= 2
+    excess = max(excess, min(counting * excess, _MOST_EXCESS))
     noise = (1 - centre - radius - excess) * epsilon
     # About one bin for every two users at a loss of 1, in powers of two.
     bins = 2 ** math.floor(math.log2(max(total_epsilon / 2, 1)))

@@ -123,7 +123,7 @@ def far_users(numbers: Estimates) -> FarUsers | None:
     seen = seen_users(basis.excess)
     distance = (FAR + 1) * radius
     centre = centres(numbers)
-    farthest = max(float(centre.max()) - basis.bounds.lo, basis.bounds.hi - float(centre.min()))
+    farthest = max(float(centre.max()) - basis.bounds.lo, basis.highest - float(centre.min()))
     possible = farthest > distance
     counted = 0.0
     if possible and len(basis.planned) >= SPREAD:
@@ -180,9 +180,9 @@ def _scales_of_a_radius(basis: Basis) -> float:
 
 def _reaches(numbers: Estimates) -> tuple[float, float]:
     """Returns how far the bounds reach below and above the centres, in the value's unit."""
-    bounds = numbers.basis.bounds
+    basis = numbers.basis
     centre = float(np.median(centres(numbers)))
-    return max(centre - bounds.lo, 0.0), max(bounds.hi - centre, 0.0)
+    return max(centre - basis.bounds.lo, 0.0), max(basis.highest - centre, 0.0)
 
 
 def intervals(numbers: Estimates, confidence: float) -> Ends:
@@ -200,7 +200,7 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     number = numbers.unclamped
     if hides_far_users(numbers):
         lowest = np.full(len(scale), basis.bounds.lo)
-        highest = np.full(len(scale), basis.bounds.hi)
+        highest = np.full(len(scale), basis.highest)
         return Ends(lowest, highest)
     below, above = rooms(numbers)
     miss = 1 - confidence
@@ -396,7 +396,7 @@ def centres(numbers: Estimates) -> Floats:
 def _within(basis: Basis, low: Floats, high: Floats) -> Ends:
     """Returns the ends, cut to the bounds; an interval outside the bounds becomes all of them."""
     lo = basis.bounds.lo
-    hi = basis.bounds.hi
+    hi = basis.highest
     misses = (low > hi) | (high < lo)
     low = np.where(misses, lo, np.maximum(low, lo))
     high = np.where(misses, hi, np.minimum(high, hi))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from shoal.arrays import Floats
 from shoal.cells.facts import coarse
@@ -16,7 +17,7 @@ from shoal.cells.mechanisms.ranges import range_bias
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
 from shoal.cells.mechanisms.weights import FINE, Weights
 from shoal.data.value_lattice import Lattice
-from shoal.documents.model import Model, Numbers
+from shoal.documents.model import Model, Numbers, is_none
 from shoal.privacy.law import Law, NameOfLaw, law_of
 from shoal.release.envelope import FEWEST_ALIKE, Keys, Text
 
@@ -49,6 +50,7 @@ class Basis(Asked, Model):
         bias_bound: The largest bias of each number in any data set, in its unit.
         worst_case_error: The certified error of each number, in its unit.
         squares: For each cell left out for its error, the sum of its users' squared shares.
+        most: The largest value that can occur, if it is known to be below the upper bound.
     """
 
     request: Request
@@ -77,6 +79,12 @@ class Basis(Asked, Model):
     bias_bound: Numbers
     worst_case_error: Numbers
     squares: Numbers
+    most: float | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def highest(self) -> float:
+        """The largest value that can occur."""
+        return self.bounds.hi if self.most is None else self.most
 
     @property
     def _chosen(self) -> Chosen:

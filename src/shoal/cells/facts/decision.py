@@ -58,13 +58,18 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The task of a planner: to plan the cells with the status `planned` by a method."""
+    """The task of a planner: to plan the cells with the status `planned` by a method.
+
+    Attributes:
+        counting: How many times the usual part of epsilon counts users far from the others.
+    """
 
     counts: Counts
     request: Request
     method: Method
     status: tuple[Status, ...]
     reason: str = ""
+    counting: float = 1.0
 
     @cached_property
     def cells(self) -> Ints:

@@ -18,7 +18,7 @@ import numpy as np
 from shoal import checks
 from shoal.arrays import Floats, Ints
 from shoal.cells.mechanisms.weights import Weights
-from shoal.data.records import Measure
+from shoal.data.records import Measure, above
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.theory import sensitivity, variance
@@ -200,8 +200,7 @@ class Variance(Statistic):
 class ShareAbove(Linear):
     """The share of records above a public threshold, 0 to 1.
 
-    Values and threshold are rounded to ticks by one rule: a value equal to the threshold is never
-    above it, and one that is more than a tick above it always is.
+    A value equal to the threshold is not above it.
     """
 
     threshold: float
@@ -224,20 +223,9 @@ class ShareAbove(Linear):
         """Returns 0 and 1."""
         return Fraction(0), Fraction(1)
 
-    def amount(self, tick: str, lattice: Lattice) -> str:
+    def amount(self, lattice: Lattice) -> str:
         """Returns SQL of 2^bits for each record above the threshold, and 0 for the others."""
-        return f"CASE WHEN {tick} > {self.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
-
-    def edge(self, lattice: Lattice) -> int:
-        """Returns the threshold's tick, counted from the middle of the bounds.
-
-        A value in the same tick is not above the threshold.
-        """
-        # Every value is above a threshold below the bounds.
-        tick = -1
-        if self.threshold >= lattice.bounds.lo:
-            [tick] = lattice.ticks(np.array([self.threshold])).tolist()
-        return tick - (1 << lattice.bits >> 1)
+        return f"CASE WHEN {above(self.threshold)} THEN {2**lattice.bits} ELSE 0 END"
 
 
 def statistic(name: str) -> Statistic:

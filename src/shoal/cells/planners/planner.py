@@ -34,11 +34,15 @@ _PLANNERS: dict[Planner, Callable[[Task], Facts]] = {
 }
 
 
-def make_plan(counts: Counts, request: Request) -> Facts:
-    """Returns the plan for a request: public facts alone decide on cells and noise."""
+def make_plan(counts: Counts, request: Request, counting: float = 1.0) -> Facts:
+    """Returns the plan for a request: public facts alone decide on cells and noise.
+
+    Where far users are counted, `counting` times the usual part of epsilon is for that.
+    """
     method, reason = choose(request, counts)
     check_counts(counts, request, method)
-    task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
+    status = tuple(public_status(counts, request))
+    task = Task(counts, request, method, status, reason, counting)
     if request.max_error is not None:
         return most_cells(task, _plan)
     is_optimal = method.planner == "optimal"

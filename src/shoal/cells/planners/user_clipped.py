@@ -53,7 +53,7 @@ def _plan(task: Task, law: Law) -> Facts:
     two_rounds = "first_ball" in method.range.limits
     member, _ = members(task.counts, task.cells)
     users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
-    budget = split(epsilon, users, len(member), len(task.cells))
+    budget = split(epsilon, users, len(member), len(task.cells), task.counting)
     weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, law)
     bits = _bits(weights, epsilon, delta)
     selection_scale = _selection_scale(budget, epsilon, two_rounds=two_rounds)

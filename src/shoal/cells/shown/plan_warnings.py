@@ -1,5 +1,6 @@
 """Warns where a plan's counts suggest that its typical error or its intervals may not hold."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -79,9 +80,21 @@ def _round_warnings(plan: Facts) -> Iterator[str]:
 def _far_user_warnings(numbers: Estimates) -> Iterator[str]:
     """Warns of bounds so wide that users there could move cells without being seen."""
     found = far_users(numbers)
-    if found is not None and found.harm > WARNED:
+    if found is None or found.harm <= WARNED:
+        return
+    enough = found.reach * WARNED / found.harm
+    if numbers.basis.most is not None:
+        # These are squares of distances from means.
+        distance = math.sqrt(found.middle + enough)
+        yield (
+            f"of deviations: {found.seen:,.0f} users as far from the cells' means as the bounds "
+            "allow would not be seen, and could move the average square by "
+            f"{found.harm:.0f} times its noise. With bounds that reach at most about "
+            f"{_rough(distance)} from the means they would be seen, in another release at its own "
+            "charge"
+        )
+    else:
         bounds = numbers.basis.bounds
-        enough = found.reach * WARNED / found.harm
         low = max(bounds.lo, found.middle - enough)
         high = min(bounds.hi, found.middle + enough)
         yield (

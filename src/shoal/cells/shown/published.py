@@ -68,19 +68,19 @@ class Published(envelope.Published):
         shown = plan.shown
         why = reasons(plan)
         chosen = numbers.chosen
-        for_everybody = replace(numbers, basis=for_readers(plan, numbers.basis))
+        shown_numbers = for_everybody(plan, numbers)
         return cls(
-            basis=for_everybody.basis,
+            basis=shown_numbers.basis,
             users=plan.counts.users_per_cell[shown],
             records=plan.counts.records[shown],
             reason=tuple(why[at] for at in shown.tolist()),
             left_out=plan.left_out,
-            warnings=tuple(release_warnings(plan, for_everybody)),
+            warnings=tuple(release_warnings(plan, shown_numbers)),
             steps=tuple(numbers.steps),
             low_ticks=None if chosen is None else chosen.low,
             high_ticks=None if chosen is None else chosen.high,
             excess=numbers.excess,
-            **_follows(for_everybody),
+            **_follows(shown_numbers),
         )
 
     @cached_property
@@ -128,6 +128,11 @@ class Manifest(envelope.Manifest):
     kind: Literal["cells"]
     records: Records
     results: Published
+
+
+def for_everybody(plan: Facts, numbers: Estimates) -> Estimates:
+    """Returns the numbers that were drawn with the basis that readers see."""
+    return replace(numbers, basis=for_readers(plan, numbers.basis))
 
 
 def _follows(numbers: Estimates) -> dict[str, Any]:

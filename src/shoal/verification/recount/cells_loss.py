@@ -81,6 +81,13 @@ class Losses:
         if less > self.once and self._covers(less):
             yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
 
+    @property
+    def least(self) -> Fraction:
+        """The loss; with normal noise the stated one less its rounding to twelve digits."""
+        if self.cells.law is noise.LAPLACE:
+            return self.once + self.largest
+        return self.cells.epsilon * (1 - Fraction(1, 10**11))
+
     def _covers(self, epsilon: Fraction) -> bool:
         """Returns whether the loss is at most this epsilon, and the stated delta if Gaussian."""
         rest = epsilon - self.once

@@ -20,7 +20,8 @@ from shoal.verification.recount.reading import (
 )
 
 _ENDS = ("value", "low", "high")
-_LOSSES = ("epsilon", "delta")
+# What is stated has twelve digits.
+_ROUNDED = Fraction(1, 10**11)
 _NUMBER = re.compile(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 
 
@@ -59,12 +60,15 @@ def differences(release: Release) -> Iterator[str]:
     """Yields a sentence for each number that does not follow."""
     found = vars(release)
     parts: dict[str, Release] = found["parts"]
+    losses = {name: Losses.of(part) for name, part in parts.items()}
     for name, part in parts.items():
-        yield from (f"{name}: {each}" for each in CellValues(part, Losses.of(part)).differences())
+        yield from (f"{name}: {each}" for each in CellValues(part, losses[name]).differences())
     bins: BinsRelease | None = found["bins"]
-    spent = {}
-    for each in _LOSSES:
-        spent[each] = sum(getattr(part, each) for part in parts.values())
+    # What is stated of a part may be rounded up.
+    spent = {
+        "epsilon": sum((each.least for each in losses.values()), Fraction(0)),
+        "delta": sum((part.delta for part in parts.values()), Fraction(0)) * (1 - _ROUNDED),
+    }
     if bins is not None:
         spent["epsilon"] += bins.loss
         shares = (each for each in found["asked"]["statistics"] if "quantile" not in each)
