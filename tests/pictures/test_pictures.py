@@ -161,6 +161,27 @@ def test_every_statistic_has_a_panel() -> None:
     ]
 
 
+def test_quantiles_of_a_cell_are_one_box() -> None:
+    """Of public and of private counts; other statistics have panels of their own."""
+    names = [f"c{at}" for at in range(5)]
+    row = np.arange(4000)
+    table = pa.table({"u": row % 97, "c": [names[at] for at in row % 5], "v": row % 5 + 2.0})
+    read: dict[str, Any] = {"user": "u", "value": "v", "by": "c", "bounds": (0, 9)}
+    for counts, known in (
+        ("public", {}),
+        ("private", {"keys": pa.table({"c": names}), "users": 97}),
+    ):
+        records = shoal.Records(table, counts=counts, **read)
+        plan: Any = shoal.plan(records, epsilon=5, statistics=["median", "mean"], **known)
+        release = plan.release(records, noise=shoal.Simulated(1))
+        mean, boxes = of_cells.draw_release(release, 0.95).axes
+        assert mean.get_xlabel() == "mean of v with 95% intervals"
+        thick = [each for each in boxes.lines if each.get_linewidth() == 2.5]
+        drawn = sorted(float(np.mean(each.get_xdata())) for each in thick)
+        found = release.quantiles(0.5)["value"].to_pylist()
+        assert drawn == pytest.approx(sorted(found))
+
+
 def test_a_frontier_shows_errors_at_the_losses_spent() -> None:
     """The worst cells left, the median cells right; the bound is dashed."""
     plan = shoal.plan(COUNTS, method="balanced", bounds=(0, 9), epsilon=2)

@@ -315,7 +315,7 @@ class Release(release.BinRelease[Plan, Drawn]):
 
     def meaning(self) -> list[str]:
         """What the table's words mean, and what a user counts for, in sentences."""
-        rows = [*self.numbers.rows(CONFIDENCE)]
+        rows = self.rows(CONFIDENCE)
         return [*shown.meaning(self.published, rows, self._user, self._most_records)]
 
     @property
@@ -330,7 +330,7 @@ class Release(release.BinRelease[Plan, Drawn]):
         return most
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
-        rows = [*self.numbers.rows(check_confidence(confidence))]
+        rows = self.rows(check_confidence(confidence))
         notes = [*shown.meaning(self.published, rows, self._user, self._most_records)]
         head = self.head(origin=origin)
         return shown.release_text(self.published, rows, head, notes)
@@ -354,7 +354,7 @@ class Release(release.BinRelease[Plan, Drawn]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        rows = [*self.numbers.rows(check_confidence(confidence))]
+        rows = self.rows(check_confidence(confidence))
         return self.table_of(rows, all=all)
 
     def bins(self) -> list[Statistic]:
@@ -364,6 +364,10 @@ class Release(release.BinRelease[Plan, Drawn]):
             Statistic(f"share_between({low:g}, {high:g})", "bin", (low, high))
             for low, high in pairwise(edges)
         ]
+
+    def rows(self, confidence: float) -> list[Row]:
+        """Every statistic that was asked for, in its order."""
+        return [*self.numbers.rows(confidence)]
 
     def of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
         """Statistics that follow from bins, if any were drawn."""

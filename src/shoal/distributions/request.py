@@ -25,7 +25,7 @@ from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.release.envelope import TwoBounds
-from shoal.release.statistics import Statistic, read_statistic
+from shoal.release.statistics import Statistic, named, read_statistic
 
 # Statistics that follow from the mean, and from squares about it.
 OF_MEANS = ("mean", "sum", "std", "variance")
@@ -137,15 +137,15 @@ class Request(Model):
         if kind.kind not in _SEVERAL:
             return [kind]
         limits = kind.numbers or tuple(edges)
-        below = [Statistic(_named("share_below", each), "share_below", (each,)) for each in limits]
+        below = [Statistic(named("share_below", each), "share_below", (each,)) for each in limits]
         if kind.kind == "cdf":
             return below
         between = [
-            Statistic(_named("share_between", *each), "share_between", each)
+            Statistic(named("share_between", *each), "share_between", each)
             for each in pairwise(limits)
         ]
         last = limits[-1]
-        above = Statistic(_named("share_above", last), "share_above", (last,))
+        above = Statistic(named("share_above", last), "share_above", (last,))
         return [below[0], *between, above]
 
     def of_part(self, part: str) -> CellsRequest:
@@ -197,9 +197,3 @@ class Request(Model):
     def _limits(self, kind: Statistic) -> tuple[float, ...]:
         """Returns the thresholds of a statistic."""
         return () if kind.kind == "quantile" else kind.numbers
-
-
-def _named(kind: str, *numbers: float) -> str:
-    """Returns the name of a share."""
-    texts = (repr(float(each)).removesuffix(".0") for each in numbers)
-    return f"{kind}({', '.join(texts)})"

@@ -21,15 +21,18 @@ from shoal.data import keys
 from shoal.data.counts import Counts
 from shoal.distributions import plan as distributions
 from shoal.pictures import shapes
-from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
+from shoal.pictures.shapes import BLUE, DARK, GREY, MOST_NAMED, ORANGE, PALE
 from shoal.presence import plan as presence
 from shoal.privacy.budget import show
-from shoal.release.release import CellRelease
+from shoal.release.envelope import CONFIDENCE
+from shoal.release.release import BinRelease, CellRelease
 
 # A plan of more cells has no room for their names.
 _NAMED = 40
 # Statistics that are not about values.
 _COUNTS = ("users", "records")
+# The quantiles of a box.
+_OF_BOX = (0.1, 0.25, 0.5, 0.75, 0.9)
 # The largest number of statistics in one picture.
 _MOST_PANELS = 6
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
@@ -46,14 +49,16 @@ def draw_release(release: CellRelease[Any, Any], confidence: float, label: str =
     """Draws each cell's value with its interval, in a panel for each statistic; hexagons as a map.
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
+    Quantiles and histograms are boxes in one panel.
     """
     table = release.table(confidence)
     labels = keys.labels(release.cells)
-    statistics = table["statistic"].unique().to_pylist()[:_MOST_PANELS]
+    statistics = [str(each) for each in table["statistic"].unique().to_pylist()]
     hexagons = _hexagons(release)
+    boxes = [] if hexagons else _in_boxes(release)
+    statistics = [each for each in statistics if each not in boxes]
+    statistics = statistics[: _MOST_PANELS - bool(boxes)]
     is_named = hexagons is None and len(labels) <= MOST_NAMED
-    # All statistics have the same reliable cells: those of the first are counted.
-    reliable_cells = table["status"].to_pylist()[: len(labels)].count("reliable")
     values = shapes.plain_name(release.said.records.value or "records")
     in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 3.8
@@ -61,14 +66,15 @@ def draw_release(release: CellRelease[Any, Any], confidence: float, label: str =
         height = 1.8 + 0.19 * len(labels)
     elif hexagons:
         height = 6.0
-    title = _title(release, values, reliable_cells, len(labels))
-    figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
-    for axis, statistic in zip(axes, map(str, statistics), strict=True):
+    title = _title(release, values, table, [*statistics, *boxes])
+    panels = len(statistics) + bool(boxes)
+    figure, axes = shapes.new(title, (8.5, height * panels), (panels, 1))
+    for axis, statistic in zip(axes, statistics, strict=False):
         rows = table.filter(pc.equal(table["statistic"], pa.scalar(statistic)))
         value, low, high = (
             rows[name].to_numpy().astype(float) for name in ("value", "low", "high")
         )
-        common = np.array([each == "common" for each in rows["source"].to_pylist()])
+        common = _common(rows)
         measured = statistic if statistic in _COUNTS else f"{statistic} of {values}{in_words}"
         text = f"{measured} with {100 * confidence:.4g}% intervals"
         if hexagons is not None:
@@ -84,18 +90,90 @@ def draw_release(release: CellRelease[Any, Any], confidence: float, label: str =
             ranked = [labels[at] for at in np.flatnonzero(known)[order].tolist()]
             ends = shapes.both_ends(ranked)
             axis.set(xlabel=f"cells, smallest value first: {ends}", ylabel=text)
+    if boxes:
+        text = f"10, 25, 50, 75 and 90% quantile of {values}{in_words}\nand interval of the median"
+        _draw_boxes(axes[-1], release, labels, confidence, text)
     # The legend says what grey is, so that it is needed only if something is grey.
-    if hexagons is not None or reliable_cells < len(labels):
+    if hexagons is not None or "not reliable" in axes[0].get_legend_handles_labels()[1]:
         shapes.legend(figure, axes[0])
     return figure
 
 
-def _title(release: CellRelease[Any, Any], values: str, reliable_cells: int, cells: int) -> str:
-    """Returns the title of a picture: values, how many cells are reliable, epsilon, sentences."""
+def _in_boxes(release: CellRelease[Any, Any]) -> list[str]:
+    """Returns the statistics that boxes show: quantiles, and all of histograms that were found."""
+    if not isinstance(release, BinRelease):
+        return []
+    shown = ("median", "histogram", "cdf")
+    rows = release.rows(CONFIDENCE)
+    # A histogram with thresholds of its own has a panel for each share.
+    return [row.name for row in rows if row.asked in shown or row.asked.startswith("quantile(")]
+
+
+def _common(rows: pa.Table) -> Bools:
+    """Returns which rows are not reliable."""
+    return np.array([each == "common" for each in rows["source"].to_pylist()])
+
+
+def _draw_boxes(
+    axis: Axes, release: CellRelease[Any, Any], labels: Sequence[str], confidence: float, text: str
+) -> None:
+    """Draws a box for each cell, the smallest median first, with the interval of its median.
+
+    With many cells it draws lines of these quantiles in place of boxes.
+    """
+    assert isinstance(release, BinRelease)
+    found = release.quantiles(_OF_BOX, confidence)
+    blocks = [
+        found.filter(pc.equal(found["statistic"], pa.scalar(str(name))))
+        for name in found["statistic"].unique().to_pylist()
+    ]
+    values = np.array([rows["value"].to_numpy().astype(float) for rows in blocks])
+    median = blocks[len(_OF_BOX) // 2]
+    low, high = (median[name].to_numpy().astype(float) for name in ("low", "high"))
+    common = _common(median)
+    order = np.argsort(values[len(_OF_BOX) // 2], kind="stable")
+    names = [labels[at] for at in order.tolist()]
+    place = np.arange(len(order))
+    if len(order) > MOST_NAMED:
+        for level, row in zip(_OF_BOX, values, strict=True):
+            axis.plot(place + 1, row[order], color=BLUE, lw=2 - 3 * abs(level - 0.5))
+        axis.vlines(place + 1, low[order], high[order], color=GREY, lw=0.4)
+        axis.set_xlabel(f"cells, smallest median first: {shapes.both_ends(names)}")
+        axis.set_ylabel(text)
+        return
+    axis.set_xlabel(text)
+    for rows, look in shapes.looks(common[order], len(order), "reliable"):
+        stats = [
+            dict(zip(("whislo", "q1", "med", "q3", "whishi"), each, strict=True))
+            for each in values[:, order[rows]].T.tolist()
+        ]
+        line = {"color": look["color"]}
+        parts: dict[str, Any] = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
+        parts["medianprops"] = line | {"lw": 2.5}
+        where: dict[str, Any] = {"positions": place[rows], "orientation": "horizontal"}
+        axis.bxp(stats, widths=0.6, showfliers=False, manage_ticks=False, **where, **parts)
+        at = order[rows]
+        axis.hlines(place[rows], low[at], high[at], lw=0.8, ls=":", **look)
+    axis.set_yticks(place, [shapes.plain_name(each, 40) for each in names], fontsize=8)
+    axis.set_ylim(len(order) - 0.5, -0.5)
+    axis.grid(visible=False, axis="y")
+
+
+def _title(
+    release: CellRelease[Any, Any], values: str, table: pa.Table, statistics: Sequence[str]
+) -> str:
+    """Returns the title of a picture: values, how many cells are reliable, epsilon, sentences.
+
+    Of several statistics it says the fewest and the most reliable cells.
+    """
     kind = "simulated, not private: " if release.simulated else ""
-    of_all = f" of {cells:,}" if reliable_cells < cells else ""
-    reliable = f"{reliable_cells:,}{of_all} cells reliable"
-    title = f"{kind}{values}, {reliable}, epsilon {show(release.epsilon)}"
+    cells = release.cells.num_rows
+    status = table.filter(pc.equal(table["status"], pa.scalar("reliable")))["statistic"]
+    counts = [status.to_pylist().count(each) for each in statistics]
+    fewest, most = min(counts), max(counts)
+    many = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    of_all = f" of {cells:,}" if fewest < cells else ""
+    title = f"{kind}{values}, {many}{of_all} cells reliable, epsilon {show(release.epsilon)}"
     if release.plan_model.family == "cells":
         return "\n".join([title, *release.published.sentences])
     return title

@@ -48,7 +48,7 @@ def intervals(
     """Draws a row for each name, with a value and an interval, downwards; grey if not reliable."""
     place = np.arange(len(names))
     low, high = ends
-    for rows, look in _looks(hollow, len(names), "reliable"):
+    for rows, look in looks(hollow, len(names), "reliable"):
         axis.hlines(place[rows], low[rows], high[rows], color=look["color"], lw=1.6)
         axis.plot(value[rows], place[rows], "o", markersize=5, **look)
     if len(names) <= MOST_NAMED:
@@ -98,7 +98,7 @@ def ranked(
     # The ranks of values that are drawn, from 0.
     drawn = np.unique(np.linspace(0, len(order) - 1, dots).astype(np.int64))
     grey = None if hollow is None else hollow[order[drawn]]
-    for rows, look in _looks(grey, len(drawn), label):
+    for rows, look in looks(grey, len(drawn), label):
         place = drawn[rows] + 1
         at = order[drawn[rows]]
         if ends is not None:
@@ -108,7 +108,7 @@ def ranked(
     return order
 
 
-def _looks(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools, dict[str, Any]]]:
+def looks(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools, dict[str, Any]]]:
     """Yields the rows that are reliable, then those that are not, with colour and label."""
     grey = np.zeros(size, bool) if hollow is None else hollow
     for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not reliable")):

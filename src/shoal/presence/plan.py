@@ -281,7 +281,7 @@ class Release(release.BinRelease[Plan, Drawn]):
     def meaning(self) -> list[str]:
         """What the table's words mean, and what a user counts for, in sentences."""
         said = self.said
-        rows = [*self.numbers.rows(CONFIDENCE)]
+        rows = self.rows(CONFIDENCE)
         return shown.meaning(self.numbers, rows, self._unit, said.records.value)
 
     @property
@@ -297,7 +297,7 @@ class Release(release.BinRelease[Plan, Drawn]):
         return self.plan.drawn_of(kept.to_document())
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
-        rows = [*self.numbers.rows(check_confidence(confidence))]
+        rows = self.rows(check_confidence(confidence))
         head = self.head(origin=origin)
         return shown.release_text(self.numbers, rows, head, self._unit, self.said.records.value)
 
@@ -319,12 +319,16 @@ class Release(release.BinRelease[Plan, Drawn]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        rows = [*self.numbers.rows(check_confidence(confidence))]
+        rows = self.rows(check_confidence(confidence))
         return self.table_of(rows, all=all)
 
     def bins(self) -> list[Statistic]:
         """The bins of the histogram, as shares between two limits."""
         return self.numbers.bins
+
+    def rows(self, confidence: float) -> list[Row]:
+        """Every statistic that was asked for, in its order."""
+        return [*self.numbers.rows(confidence)]
 
     def of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
         """Statistics that follow from the pieces of the range, if any were drawn."""

@@ -28,7 +28,7 @@ from shoal.release.envelope import (
 )
 from shoal.release.plan import DAMAGED, Delivered, Plan
 from shoal.release.rows import Row, histogram_table
-from shoal.release.statistics import Statistic
+from shoal.release.statistics import Statistic, named
 
 PlanT = TypeVar("PlanT", bound=Plan[Any, Any])
 Drawn = TypeVar("Drawn")
@@ -332,6 +332,10 @@ class BinRelease(CellRelease[PlanT, Drawn]):
     """A release of cells of which quantiles and a histogram may follow from bins."""
 
     @abstractmethod
+    def rows(self, confidence: float) -> list[Row]:
+        """Returns every statistic that was asked for, in its order."""
+
+    @abstractmethod
     def bins(self) -> list[Statistic]:
         """The bins of the histogram, as shares between two limits."""
 
@@ -361,8 +365,8 @@ class BinRelease(CellRelease[PlanT, Drawn]):
                 level is not usable.
         """
         listed = [levels] if isinstance(levels, float) else checks.items(levels, "levels", least=1)
-        numbers = [checks.number(each, "a level", above=0, below=1) for each in listed]
-        kinds = [Statistic(f"quantile({p:g})", "quantile", (p,)) for p in numbers]
+        numbers = [checks.number(each, "a level", above=0, below=1, example=0.9) for each in listed]
+        kinds = [Statistic(named("quantile", p), "quantile", (p,)) for p in numbers]
         return self.table_of(self.of_values(kinds, checks.check_confidence(confidence)))
 
     @np.errstate(all="ignore")

@@ -45,7 +45,7 @@ class Statistic(NamedTuple):
 
 
 def read_statistic(name: str, kinds: Collection[str]) -> Statistic | None:
-    """Returns the statistic of a name; None if it is none of these kinds.
+    """Returns the statistic of a name, written in one way; None if it is none of these kinds.
 
     A level that is no share, and thresholds that do not rise, are an InputError.
     """
@@ -63,4 +63,10 @@ def read_statistic(name: str, kinds: Collection[str]) -> Statistic | None:
             raise InputError(
                 f"there is nothing between the limits of {name}", "give rising numbers, low < high"
             )
-    return Statistic(name, kind, numbers)
+    return Statistic(named(kind, *numbers), kind, numbers)
+
+
+def named(kind: str, *numbers: float) -> str:
+    """Returns the name of a statistic: 5e1 and 50.0 are 50."""
+    texts = [repr(float(each)).removesuffix(".0") for each in numbers]
+    return f"{kind}({', '.join(texts)})" if texts else kind
