@@ -19,23 +19,23 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 68_971),
-    "theory": (("theory",), 14_287),
+    "cells": (("cells",), 69_024),
+    "theory": (("theory",), 14_311),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 16_934),
-    "distributions": (("distributions",), 13_610),
+    "presence": (("presence",), 16_942),
+    "distributions": (("distributions",), 13_917),
     "dossiers": (("dossiers",), 5_145),
-    "data": (("data",), 23_589),
+    "data": (("data",), 24_267),
     "privacy": (("privacy",), 12_391),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        13_396,
+        13_471,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 14_016),
-    "pictures": (("pictures",), 5_368),
+    "pictures": (("pictures",), 6_163),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_121),
-    "verification": (("verification",), 29_582),
+    "verification": (("verification",), 29_680),
     "other modules": (
         (
             "__init__.py",
@@ -52,12 +52,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.38, 0.3
+MOST_A_LINE, MOST_PACKED = 9.4, 0.3
 STUDIES = 54_073
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_688),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_450),
+    "tests": (("tests", "conftest.py"), ".py", 27_732),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_453),
 }
 
 
