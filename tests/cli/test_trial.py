@@ -99,7 +99,9 @@ def test_effects_are_shown_again(shell: Shell) -> None:
     for wrong in (["--assigned", "class"], GROUPS[:4], [*GROUPS[:2], "--assigned", "units"]):
         assert "not given together" in shell.bad("show", "m.json", *wrong)
     assert "does not work with" in shell.bad("show", "m.json", *GROUPS, "--picture", "q.svg")
-    assert "works with means of cells" in shell.bad("show", "m.json", "--difference", "a", "b")
+    assert "works with releases of means alone" in shell.bad(
+        "show", "m.json", "--difference", "a", "b"
+    )
     shell.good(*without(TRIAL, "--cluster"), "--mechanism", "best_table", "--output", "whole.json")
     shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--record", "whole-m.json")
     out = shell.good("show", "whole-m.json", *GROUPS)

@@ -81,3 +81,10 @@ def test_ticks_are_far_coarser_than_the_numbers_near_the_bounds(lo: float, bits:
     with pytest.raises(InputError, match="tick bits"):
         Lattice(Bounds(lo, lo + 1), bits)
     assert Lattice(Bounds(2.0**30, 2.0**30 + 1), 12).bits == 12
+
+
+def test_single_precision_moves_no_threshold_by_more_than_half_a_tick() -> None:
+    """It has 0.1 as a slightly larger number; of seconds since 1970 it has every 128th."""
+    assert Lattice(Bounds(0, 1)).compared(0.1) == float(np.float32(0.1)) > 0.1
+    second = 1.7e9 + 50_001
+    assert Lattice(Bounds(1.7e9, 1.7e9 + 86_400)).compared(second) == second

@@ -130,8 +130,8 @@ def test_records_up_to_every_edge() -> None:
     place = Place(list(map(float, thresholds)), thresholds)
     edges = [2, 76, *thresholds, 1024, 2046]
     ends = place.ends(edges, bits)
-    counts, parts = records.parts(place)
-    found = parts.up_to(ends)
+    counts, tally = records.tally(place)
+    found = tally.up_to(ends)
     expected = []
     for user in range(12):
         for cell in range(3):
@@ -139,7 +139,7 @@ def test_records_up_to_every_edge() -> None:
             expected.append([len(mine), *((mine <= edge).sum() for edge in edges)])
     # The order of users is that of their counts.
     assert sorted(np.column_stack([counts.count, found]).tolist()) == sorted(expected)
-    _, some = records.at_most(2).parts(place)
+    _, some = records.at_most(2).tally(place)
     assert np.array_equal(some.up_to(ends), found)
 
 
@@ -195,7 +195,7 @@ def test_intervals_cover_whatever_lies_inside_a_bin(kind: str, certified: bool) 
     units = plan_units(counts, np.arange(cells), 1.0, finds=True, certified=certified)
 
     def read(measure: Any) -> Any:
-        return records.parts(measure)[1]
+        return records.tally(measure)[1]
 
     drawn = draw_bins(units, Place([], []), BITS_OF_TICKS, read, Simulated(5))
     edges = np.array([0, *drawn.edges, 1 << BITS_OF_TICKS]) * 100 / (1 << BITS_OF_TICKS)
@@ -227,6 +227,30 @@ def test_a_quantile_at_a_threshold_is_inside_its_interval() -> None:
     assert ((median["high"] >= 13) & (median["high"] < 14)).all()
 
 
+def test_intervals_of_quantiles_allow_for_all_weight_that_caps_moved() -> None:
+    """A tenth of each cell lies in the first bins in place of the last ones, without noise."""
+    true = np.full((3, 20), 0.05)
+    plain = true.copy()
+    plain[:, :2] += 0.05
+    plain[:, -2:] -= 0.05
+    edges = np.arange(21.0)
+    moved = np.full(3, 0.1)
+    bins = Bins(plain, np.full(3, 1e-9), moved, edges, 1e-6, np.linspace(0, 1, 2**10 + 1))
+    for level in (0.05, 0.33, 0.5, 0.88, 0.9):
+        _, low, high = bins.quantile(level, 0.95)
+        assert (low <= 20 * level).all()
+        assert (20 * level <= high).all()
+
+
+def test_a_single_cell_is_reliable() -> None:
+    """There are no others that it could be like."""
+    table = pa.table({"who": np.arange(900), "pay": np.arange(900) % 100})
+    records = shoal.Records(table, user="who", value="pay", bounds=(0, 100), counts="public")
+    plan: Any = shoal.plan(records, epsilon=1, statistics=["median"])
+    release = plan.release(records, noise=Simulated(1))
+    assert release.to_pandas()["status"].tolist() == ["reliable"]
+
+
 def test_all_of_a_histogram_is_read_from_one_vector() -> None:
     """Shares of a histogram add up to 1, quantiles rise, and more of both are free."""
     rng = np.random.default_rng(8)
@@ -240,9 +264,10 @@ def test_all_of_a_histogram_is_read_from_one_vector() -> None:
     records = shoal.Records(
         table, user="who", value="pay", by="at", bounds=(0, 200), counts="public"
     )
-    asked = ["histogram(20, 40)", "cdf", "quantile(0.25)", "median", "quantile(0.9)"]
+    asked = ["histogram(2e1, 40.0)", "cdf", "quantile(0.25)", "median", "quantile(0.9)"]
     plan = shoal.plan(records, epsilon=2, statistics=asked)
     assert isinstance(plan, Plan)
+    assert plan.request.statistics[0] == "histogram(20, 40)"
     release = plan.release(records, noise=Simulated(2))
     found = release.to_pandas()
     parts = ["share_below(20)", "share_between(20, 40)", "share_above(40)"]
@@ -273,6 +298,7 @@ def test_all_of_a_histogram_is_read_from_one_vector() -> None:
         (["quantile(90)"], "between 0 and 1"),
         (["max"], r"ask for quantile\(0.99\)"),
         (["median", "median"], "given twice"),
+        (["share_above(50)", "share_above(50.00001)"], "nearer to each other than a tick"),
     ],
 )
 def test_impossible_statistics_are_refused(statistics: list[str], message: str) -> None:

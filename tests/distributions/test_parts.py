@@ -44,14 +44,17 @@ def test_squares_are_those_of_values_about_the_released_mean(tick_bits: int) -> 
     assert isinstance(plan, Plan)
     counts, aggregate = records.aggregate(squares=True)
     drawn = plan.draw(records, shoal.Simulated(1))
-    assert drawn.mean is not None
-    found = squares_about(drawn.mean, aggregate, np.arange(3), plan.planned["squares"].lattice)
+    of_mean = plan.published(drawn).parts["mean"].numbers
+    found = squares_about(of_mean, aggregate, np.arange(3), plan.planned["squares"].lattice)
     top = 1 << tick_bits
-    middle = public_ticks(drawn.mean, top)
+    middle = public_ticks(of_mean, top)
     low, high = BOUNDS
     value = np.clip(table["value"].to_numpy(), low, high)
     ticks = np.rint((value - low) / (high - low) * top)
     who, at = table["who"].to_numpy(), table["at"].to_numpy()
+    assert drawn.squares is not None
+    farthest = np.abs(ticks - middle[at]).max() / top * (high - low)
+    assert farthest**2 <= drawn.squares.basis.highest < (high - low) ** 2
     for cell in range(3):
         expected = sorted(
             sum(

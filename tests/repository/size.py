@@ -24,18 +24,18 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 16_942),
-    "distributions": (("distributions",), 13_917),
+    "distributions": (("distributions",), 13_942),
     "dossiers": (("dossiers",), 5_145),
-    "data": (("data",), 24_267),
+    "data": (("data",), 24_271),
     "privacy": (("privacy",), 12_391),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         13_471,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 14_016),
-    "pictures": (("pictures",), 6_163),
+    "cli": (("cli", "publishing.py", "__main__.py"), 14_007),
+    "pictures": (("pictures",), 6_151),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_121),
-    "verification": (("verification",), 29_680),
+    "verification": (("verification",), 29_675),
     "other modules": (
         (
             "__init__.py",
@@ -52,11 +52,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.4, 0.3
+MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 54_073
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_732),
+    "tests": (("tests", "conftest.py"), ".py", 27_771),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_453),
 }
 

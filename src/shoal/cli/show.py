@@ -52,7 +52,12 @@ def show_release(
     family = done.plan_model.family
     by_level = has_levels(done.said.kind, done.published)
     check_shown(family, confidence, output, picture, by_level=by_level)
-    _check_family(family, [assigned, groups, unit, by_cluster, ols], difference)
+    _check_family(family, [assigned, groups, unit, by_cluster, ols])
+    if difference is not None and done.said.kind != "cells":
+        raise InputError(
+            "--difference works with releases of means alone, of cells of public counts",
+            "leave it out, and compare the intervals of both cells",
+        )
     lines = [] if done.entry is None else [recorded(done)]
     document: dict[str, Any]
     if family == "trial":
@@ -111,17 +116,12 @@ def _found(
     return family(known.document, known, from_ledger=True, inputs=inputs)
 
 
-def _check_family(family: str, of_trials: list[object], difference: tuple[str, str] | None) -> None:
+def _check_family(family: str, of_trials: list[object]) -> None:
     """Refuse options that do not work with releases of a family."""
     if any(of_trials) and family != "trial":
         raise InputError(
             "these options work only with the release of a trial",
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
-        )
-    if difference is not None and family != "cells":
-        raise InputError(
-            "--difference works with means of cells of public counts",
-            "leave it out, and compare the intervals of both cells",
         )
 
 

@@ -71,7 +71,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Tally:
     """Records of each membership by what a measure gives them. Private.
 
     Attributes:

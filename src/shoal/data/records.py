@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from shoal import checks
 from shoal.data import counts as counting
 from shoal.data import keys
-from shoal.data.aggregate import Aggregate, Parts
+from shoal.data.aggregate import Aggregate, Tally
 from shoal.data.cell_rules import Rule, period_of, rules_of
 from shoal.data.columns_in_memory import roles
 from shoal.data.counts import Counts
@@ -52,15 +52,9 @@ class Measure(Protocol):
         """
 
 
-def above(threshold: float) -> str:
-    """SQL of whether a value is above a threshold; one that equals it in single precision is not.
-
-    Files of single precision have 0.1 as a number slightly above 0.1.
-    """
-    with np.errstate(over="ignore"):
-        single = float(np.float32(threshold))
-    highest = max(threshold, single) if np.isfinite(single) else threshold
-    return f"v > {_number(highest)}"
+def above(threshold: float, lattice: Lattice) -> str:
+    """SQL of whether a value is above a threshold."""
+    return f"v > {_number(lattice.compared(threshold))}"
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -278,7 +272,7 @@ class Records(Shown):
             return public, found
         return limited, found.scaled(limited.memberships)
 
-    def parts(self, measure: Measure) -> tuple[Counts, Parts]:
+    def tally(self, measure: Measure) -> tuple[Counts, Tally]:
         """Count the records of each user in each cell by what a measure gives them, in one pass.
 
         Args:
@@ -293,8 +287,10 @@ class Records(Shown):
         public, lists = self._counted([], [], measure)
         lengths = pc.list_value_length(lists["part"])
         member = np.repeat(np.arange(len(lengths)), keys.numbers(lengths))
-        part, records = (keys.numbers(lists[name].flatten()) for name in ("part", "records"))
-        return self._limited(public), Parts(public.count, member, part, records)
+        part = keys.numbers(lists["part"].flatten())
+        records = keys.numbers(lists["records"].flatten())
+        found = Tally(public.count, member, part, records)
+        return self._limited(public), found
 
     def _counted(
         self, powers: Sequence[str], measures: Sequence[Measure], divided: Measure | None = None
@@ -439,13 +435,22 @@ def check_size(largest: int, lattice: Lattice) -> None:
 
 def _joined(table: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
     """Returns one row a user and cell of rows divided by parts, and lists of its parts."""
-    grouped = [name for name in table.column_names if name not in ("part", "count", "present")]
-    sums: Any = [("count", "sum"), ("present", "sum"), ("part", "list"), ("count", "list")]
+    measured = ("part", "count", "present")
+    grouped = [name for name in table.column_names if name not in measured]
+    sums: Any = [
+        ("count", "sum"),
+        ("present", "sum"),
+        ("part", "list"),
+        ("count", "list"),
+    ]
     found = table.group_by(grouped, use_threads=False).aggregate(sums)
-    lists = {"part": found.column("part_list"), "records": found.column("count_list")}
-    named = {"count_sum": "count", "present_sum": "present"}
-    whole = found.select([*grouped, *named]).rename_columns([*grouped, *named.values()])
-    return whole, {name: each.combine_chunks() for name, each in lists.items()}
+    whole = found.select([*grouped, "count_sum", "present_sum"])
+    whole = whole.rename_columns([*grouped, "count", "present"])
+    lists = {
+        "part": found.column("part_list").combine_chunks(),
+        "records": found.column("count_list").combine_chunks(),
+    }
+    return whole, lists
 
 
 def _queries(
@@ -488,7 +493,9 @@ def _queries(
             added[name] = f"CAST({each.amount(lattice)} AS {kind})"
         sums = {name: f"CAST(coalesce(sum({x}), 0) AS {kind})" for name, x in added.items()}
         coded = {f"key_{at}": code for at, code in enumerate(codes)}
-        read = {"tick": value, "v": clipped} if measures or divided else {"tick": value}
+        read = {"tick": value}
+        if measures or divided:
+            read["v"] = clipped
         inside = f"SELECT {_named({'who': 'who', **coded, **read})} FROM {rows}"
         counts = {"count": "count(*)"}
         if not by_rows:

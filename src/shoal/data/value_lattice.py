@@ -100,6 +100,18 @@ class Lattice:
         clipped = np.clip(values, self.bounds.lo, self.bounds.hi)
         return np.floor((clipped - self.bounds.lo) * self.factor + 0.5).astype(np.int64)
 
+    def compared(self, threshold: float) -> float:
+        """Returns the number that values are compared with, for a threshold.
+
+        It is the threshold, or as much above it as single precision may have rounded it, up to half
+        a tick: files of single precision have 0.1 as a number slightly above 0.1.
+        """
+        with np.errstate(over="ignore"):
+            single = float(np.float32(threshold))
+        if threshold < single <= threshold + 0.5 / self.factor:
+            return single
+        return threshold
+
     def value(self, numerator: int, denominator: int) -> float:
         """Returns the value at a share of the width above lo, correctly rounded to a float."""
         lo, (up, down) = Fraction(self.bounds.lo), self.bounds.width.as_integer_ratio()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.arrays import Floats, Ints, add
-from shoal.data.aggregate import Parts
+from shoal.data.aggregate import Tally
 from shoal.data.records import Measure, above
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.units import BITS, Units, ranks_of
@@ -29,7 +29,7 @@ _EVENLY = (1.0, 0.1, 0.02)
 # Draws of bins have numbers from here on.
 _START = 20_000_000
 
-Reader = Callable[[Measure], Parts]
+Reader = Callable[[Measure], Tally]
 
 
 class DrawnBins(NamedTuple):
@@ -59,7 +59,7 @@ class Place:
 
     def amount(self, lattice: Lattice) -> str:
         """Returns SQL of the place of a record."""
-        beyond = [f"CASE WHEN {above(each)} THEN 1 ELSE 0 END" for each in self.given]
+        beyond = [f"CASE WHEN {above(each, lattice)} THEN 1 ELSE 0 END" for each in self.given]
         half = 1 << lattice.bits >> 1
         width = 1 << (lattice.bits - FINE)
         # The lowest tick is in the first bin with those above it, up to the first edge.
@@ -72,9 +72,10 @@ class Place:
         At a threshold that is a possible edge, too, values are compared with the threshold.
         """
         found = np.array(edges, dtype=np.int64)
+        multiples = (found - 1) >> (bits - FINE)
         thresholds = np.array(self.ticks, dtype=np.int64)
         below = np.searchsorted(thresholds, found)
-        return np.asarray(((found - 1) >> (bits - FINE)) + below)
+        return np.asarray(multiples + below)
 
 
 def draw_bins(units: Units, place: Place, bits: int, read: Reader, noise: Noise) -> DrawnBins:
@@ -84,13 +85,13 @@ def draw_bins(units: Units, place: Place, bits: int, read: Reader, noise: Noise)
     the l1 norm, and those of all cells by the sum of its units; edges depend on what was drawn
     alone. `read` counts records by a measure of theirs, once.
     """
-    parts = read(place)
+    tally = read(place)
     rounds: list[list[int]] = []
-    count = parts.whole[units.member]
+    count = tally.whole[units.member]
 
     def below(edges: Sequence[int]) -> Ints:
         """Returns the records of each member up to each edge."""
-        return parts.up_to(place.ends(edges, bits))[units.member]
+        return tally.up_to(place.ends(edges, bits))[units.member]
 
     for turn in range(units.rounds):
         user = units.user

@@ -185,9 +185,9 @@ def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: fl
     farthest = np.maximum(centre - mean.low, mean.high - centre)
     least = np.maximum(square.low - farthest**2, 0.0)
     # No deviation of values within the bounds is larger than half of their width.
-    lowest, highest = (
-        np.minimum(np.sqrt(each), of_mean.basis.width / 2) for each in (least, square.high)
-    )
+    largest = of_mean.basis.width / 2
+    lowest = np.minimum(np.sqrt(least), largest)
+    highest = np.minimum(np.sqrt(square.high), largest)
     variance = np.maximum(square.value - error, 0.0)
     value = np.clip(np.sqrt(variance), lowest, highest)
     noisy = np.sqrt(np.maximum(square.noisy, 0.0))

@@ -165,9 +165,11 @@ def narrowed(of_mean: Estimates, of_squares: Estimates) -> Estimates:
     top = 1 << of_mean.basis.lattice.bits
     about = public_ticks(of_mean, top)
     # One tick more is for rounding.
-    farthest = max(int(about.max()), top - int(about.min())) + 1
-    width = of_mean.basis.width
-    most = min((width * farthest / top) ** 2, of_squares.basis.bounds.hi)
+    highest = int(about.max())
+    lowest = int(about.min())
+    farthest = max(highest, top - lowest) + 1
+    distance = of_mean.basis.width * farthest / top
+    most = min(distance**2, of_squares.basis.bounds.hi)
     basis = of_squares.basis.model_copy(update={"most": most})
     return replace(of_squares, basis=basis)
 

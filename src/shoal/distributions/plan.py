@@ -20,7 +20,7 @@ from shoal.cells.facts.plan_file import described, met
 from shoal.cells.public_counts import Counted, PublicPlan, check_period
 from shoal.cells.shown.published import Published as PublishedPart
 from shoal.checks import check_confidence
-from shoal.data.aggregate import Parts as AllParts
+from shoal.data.aggregate import Tally
 from shoal.data.counts import Counts
 from shoal.data.records import Measure, Records
 from shoal.data.value_lattice import Bounds
@@ -235,9 +235,9 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         place = Place(self.request.limits, self.request.thresholds)
         bits = self.request.tick_bits
 
-        def read(measure: Measure) -> AllParts:
+        def read(measure: Measure) -> Tally:
             """Counts records by a measure."""
-            counts, found = private.parts(measure)
+            counts, found = private.tally(measure)
             self.check_counts(counts)
             return found
 

@@ -126,7 +126,8 @@ class Request(Model):
     @property
     def thresholds(self) -> list[int]:
         """The ticks of all public thresholds."""
-        found: list[int] = self.lattice.ticks(np.array(self.limits, dtype=np.float64)).tolist()
+        compared = [self.lattice.compared(each) for each in self.limits]
+        found: list[int] = self.lattice.ticks(np.array(compared, dtype=np.float64)).tolist()
         return found
 
     def rows_of(self, kind: Statistic, edges: Sequence[float]) -> list[Statistic]:

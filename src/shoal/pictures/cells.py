@@ -31,8 +31,9 @@ from shoal.release.release import BinRelease, CellRelease
 _NAMED = 40
 # Statistics that are not about values.
 _COUNTS = ("users", "records")
-# The quantiles of a box.
+# The quantiles of a box, and what Matplotlib calls them.
 _OF_BOX = (0.1, 0.25, 0.5, 0.75, 0.9)
+_PARTS_OF_BOX = ("whislo", "q1", "med", "q3", "whishi")
 # The largest number of statistics in one picture.
 _MOST_PANELS = 6
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
@@ -94,8 +95,9 @@ def draw_release(release: CellRelease[Any, Any], confidence: float, label: str =
         text = f"10, 25, 50, 75 and 90% quantile of {values}{in_words}\nand interval of the median"
         _draw_boxes(axes[-1], release, labels, confidence, text)
     # The legend says what grey is, so that it is needed only if something is grey.
-    if hexagons is not None or "not reliable" in axes[0].get_legend_handles_labels()[1]:
-        shapes.legend(figure, axes[0])
+    grey = [axis for axis in axes if "not reliable" in axis.get_legend_handles_labels()[1]]
+    if hexagons is not None or grey:
+        shapes.legend(figure, [*grey, *axes][0])
     return figure
 
 
@@ -104,14 +106,18 @@ def _in_boxes(release: CellRelease[Any, Any]) -> list[str]:
     if not isinstance(release, BinRelease):
         return []
     shown = ("median", "histogram", "cdf")
-    rows = release.rows(CONFIDENCE)
-    # A histogram with thresholds of its own has a panel for each share.
-    return [row.name for row in rows if row.asked in shown or row.asked.startswith("quantile(")]
+    found = []
+    for row in release.rows(CONFIDENCE):
+        # A histogram with thresholds of its own has a panel for each share.
+        if row.asked in shown or row.asked.startswith("quantile("):
+            found.append(row.name)
+    return found
 
 
 def _common(rows: pa.Table) -> Bools:
     """Returns which rows are not reliable."""
-    return np.array([each == "common" for each in rows["source"].to_pylist()])
+    found = pc.equal(rows["source"], pa.scalar("common"))
+    return np.array(found.to_pylist(), dtype=bool)
 
 
 def _draw_boxes(
@@ -123,37 +129,49 @@ def _draw_boxes(
     """
     assert isinstance(release, BinRelease)
     found = release.quantiles(_OF_BOX, confidence)
-    blocks = [
-        found.filter(pc.equal(found["statistic"], pa.scalar(str(name))))
-        for name in found["statistic"].unique().to_pylist()
-    ]
-    values = np.array([rows["value"].to_numpy().astype(float) for rows in blocks])
-    median = blocks[len(_OF_BOX) // 2]
-    low, high = (median[name].to_numpy().astype(float) for name in ("low", "high"))
+    # The table has a block of rows for each quantile.
+    values = found["value"].to_numpy().reshape(len(_OF_BOX), -1)
+    middle = len(_OF_BOX) // 2
+    median = found.slice(middle * len(labels), len(labels))
+    low = median["low"].to_numpy()
+    high = median["high"].to_numpy()
     common = _common(median)
-    order = np.argsort(values[len(_OF_BOX) // 2], kind="stable")
+    order = np.argsort(values[middle], kind="stable")
     names = [labels[at] for at in order.tolist()]
     place = np.arange(len(order))
     if len(order) > MOST_NAMED:
+        ranks = place + 1
         for level, row in zip(_OF_BOX, values, strict=True):
-            axis.plot(place + 1, row[order], color=BLUE, lw=2 - 3 * abs(level - 0.5))
-        axis.vlines(place + 1, low[order], high[order], color=GREY, lw=0.4)
+            # The median has the thickest line.
+            thickness = 2 - 3 * abs(level - 0.5)
+            axis.plot(ranks, row[order], color=BLUE, lw=thickness)
+        axis.vlines(ranks, low[order], high[order], color=GREY, lw=0.4)
         axis.set_xlabel(f"cells, smallest median first: {shapes.both_ends(names)}")
         axis.set_ylabel(text)
         return
     axis.set_xlabel(text)
     for rows, look in shapes.looks(common[order], len(order), "reliable"):
-        stats = [
-            dict(zip(("whislo", "q1", "med", "q3", "whishi"), each, strict=True))
-            for each in values[:, order[rows]].T.tolist()
-        ]
-        line = {"color": look["color"]}
-        parts: dict[str, Any] = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
-        parts["medianprops"] = line | {"lw": 2.5}
-        where: dict[str, Any] = {"positions": place[rows], "orientation": "horizontal"}
-        axis.bxp(stats, widths=0.6, showfliers=False, manage_ticks=False, **where, **parts)
         at = order[rows]
-        axis.hlines(place[rows], low[at], high[at], lw=0.8, ls=":", **look)
+        boxes = []
+        for cell in at.tolist():
+            ends = zip(_PARTS_OF_BOX, values[:, cell].tolist(), strict=True)
+            boxes.append(dict(ends))
+        colour = look["color"]
+        line = {"color": colour}
+        thick = {"color": colour, "lw": 2.5}
+        axis.bxp(
+            boxes,
+            positions=place[rows],
+            orientation="horizontal",
+            widths=0.6,
+            showfliers=False,
+            manage_ticks=False,
+            boxprops=line,
+            whiskerprops=line,
+            capprops=line,
+            medianprops=thick,
+        )
+        axis.hlines(place[rows], low[at], high[at], lw=5, alpha=0.25, **look)
     axis.set_yticks(place, [shapes.plain_name(each, 40) for each in names], fontsize=8)
     axis.set_ylim(len(order) - 0.5, -0.5)
     axis.grid(visible=False, axis="y")
@@ -168,11 +186,17 @@ def _title(
     """
     kind = "simulated, not private: " if release.simulated else ""
     cells = release.cells.num_rows
-    status = table.filter(pc.equal(table["status"], pa.scalar("reliable")))["statistic"]
-    counts = [status.to_pylist().count(each) for each in statistics]
-    fewest, most = min(counts), max(counts)
-    many = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    of_all = f" of {cells:,}" if fewest < cells else ""
+    reliable = table.filter(pc.equal(table["status"], pa.scalar("reliable")))
+    names = reliable["statistic"].to_pylist()
+    counts = [names.count(each) for each in statistics]
+    fewest = min(counts)
+    most = max(counts)
+    many = f"{most:,}"
+    if fewest < most:
+        many = f"{fewest:,} to {most:,}"
+    of_all = ""
+    if fewest < cells:
+        of_all = f" of {cells:,}"
     title = f"{kind}{values}, {many}{of_all} cells reliable, epsilon {show(release.epsilon)}"
     if release.plan_model.family == "cells":
         return "\n".join([title, *release.published.sentences])

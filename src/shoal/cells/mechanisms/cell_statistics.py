@@ -225,7 +225,7 @@ class ShareAbove(Linear):
 
     def amount(self, lattice: Lattice) -> str:
         """Returns SQL of 2^bits for each record above the threshold, and 0 for the others."""
-        return f"CASE WHEN {above(self.threshold)} THEN {2**lattice.bits} ELSE 0 END"
+        return f"CASE WHEN {above(self.threshold, lattice)} THEN {2**lattice.bits} ELSE 0 END"
 
 
 def statistic(name: str) -> Statistic:

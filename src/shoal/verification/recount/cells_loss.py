@@ -24,6 +24,8 @@ _SHARE = 24
 _IN_PARTS = ("optimal", "optimal_in_range")
 # The weight of a user in a selection of one cell.
 _PER_CELL = 2**10
+# What is stated is rounded up to twelve digits, so by less than this part of it.
+ROUNDED = Fraction(1, 10**11)
 # The weight of a user in a selection of all cells together.
 _FOR_ALL = 2**16
 
@@ -82,11 +84,11 @@ class Losses:
             yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
 
     @property
-    def least(self) -> Fraction:
+    def loss(self) -> Fraction:
         """The loss; with normal noise the stated one less its rounding to twelve digits."""
         if self.cells.law is noise.LAPLACE:
             return self.once + self.largest
-        return self.cells.epsilon * (1 - Fraction(1, 10**11))
+        return self.cells.epsilon * (1 - ROUNDED)
 
     def _covers(self, epsilon: Fraction) -> bool:
         """Returns whether the loss is at most this epsilon, and the stated delta if Gaussian."""

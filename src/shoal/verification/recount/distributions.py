@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.verification.recount.bins import BinsRelease
 from shoal.verification.recount.bins import differences as bins_differences
-from shoal.verification.recount.cells_loss import Losses
+from shoal.verification.recount.cells_loss import ROUNDED, Losses
 from shoal.verification.recount.cells_values import CellValues
 from shoal.verification.recount.reading import (
     Array,
@@ -20,8 +20,6 @@ from shoal.verification.recount.reading import (
 )
 
 _ENDS = ("value", "low", "high")
-# What is stated has twelve digits.
-_ROUNDED = Fraction(1, 10**11)
 _NUMBER = re.compile(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 
 
@@ -66,8 +64,8 @@ def differences(release: Release) -> Iterator[str]:
     bins: BinsRelease | None = found["bins"]
     # What is stated of a part may be rounded up.
     spent = {
-        "epsilon": sum((each.least for each in losses.values()), Fraction(0)),
-        "delta": sum((part.delta for part in parts.values()), Fraction(0)) * (1 - _ROUNDED),
+        "epsilon": sum((each.loss for each in losses.values()), Fraction(0)),
+        "delta": sum((part.delta for part in parts.values()), Fraction(0)) * (1 - ROUNDED),
     }
     if bins is not None:
         spent["epsilon"] += bins.loss
