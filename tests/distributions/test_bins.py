@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from bisect import bisect
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,8 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.data.counts import Counts
 from shoal.distributions.bin_estimates import Bins
-from shoal.distributions.bins import Place, common, draw_bins, edges_of, in_units, on_simplex
+from shoal.distributions.bins import (
+    FINE,
+    Place,
+    common,
+    draw_bins,
+    edges_of,
+    edges_of_round,
+    in_units,
+    on_simplex,
+)
 from shoal.distributions.plan import Plan
 from shoal.distributions.units import BITS, plan_units
 from shoal.errors import InputError
@@ -160,6 +171,43 @@ def test_edges_lie_at_ranks_and_thresholds() -> None:
     assert len(inside) >= 5
     assert edges_of([], [5, 9], 1, bits) == [5, 9]
     assert len(edges_of([], [], 6, bits)) == 5
+
+
+def test_a_common_value_stays_at_its_place() -> None:
+    """Half of the records are at a value that ends a first bin; a second bin reaches beyond it."""
+    first = [0] * 32
+    first[3] = first[15] = 500
+    middle = 1 << BITS_OF_TICKS >> 1
+    edges = edges_of_round([first], BITS_OF_TICKS)
+    at = bisect(edges, middle - 1)
+    begin, end = edges[at - 1], edges[at]
+    assert begin < middle < end - (middle - begin)
+    second = [0] * 32
+    second[2] = second[at] = 500
+    found = common([first, second], BITS_OF_TICKS)
+    assert found[2 ** (FINE - 1)] > 0.8
+
+
+def test_cells_that_are_all_noise_show_the_common_number() -> None:
+    """Noise of several times a cell says nothing of it, so that values are those of all cells."""
+    rng = np.random.default_rng(6)
+    noise = np.full(40, 3.0)
+    drawn = rng.laplace(0, 6, (40, 6))
+    plain = drawn - drawn.mean(axis=1, keepdims=True) + 1 / 6
+    bins = Bins(plain, noise, np.zeros(40), np.arange(7.0), 1e-6, np.linspace(0, 1, 2**FINE + 1))
+    assert np.abs(bins.value - 1 / 6).max() < 0.1
+
+
+def test_more_is_spent_on_what_cells_have_in_common_where_they_are_noisy() -> None:
+    """A hundred users with a few records each in all of 60 cells, beside the same in two."""
+    parts = []
+    for cells in (60, 2):
+        user = np.repeat(np.arange(100), cells)
+        cell = np.tile(np.arange(cells), 100)
+        counts = Counts.from_counts(user, cell, np.full(len(user), 3))
+        units = plan_units(counts, np.arange(cells), 2.0, finds=True, certified=False)
+        parts.append(units.vote * units.rounds / 2**BITS / 2)
+    assert parts == pytest.approx([0.3, 0.2], rel=1e-3)
 
 
 def test_nearest_distributions() -> None:

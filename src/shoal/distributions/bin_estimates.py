@@ -131,11 +131,15 @@ class Bins:
         seen = np.einsum("g,gi,gj->ij", weight, away, away)
         of_noise = (weight @ variance) * self._flat
         sizes, turn = np.linalg.eigh((seen - of_noise) / weight.sum())
-        between = (turn * np.maximum(sizes, 0)) @ turn.T
-        # The shape that bins of single records have.
+        # The shape that bins of single records have, which vary most.
         shape = np.diag(self.prior) - np.outer(self.prior, self.prior)
-        size = np.trace(between) / max(float(np.trace(shape)), 1e-9)
-        mixed = (1 - _SHAPE) * between + _SHAPE * size * shape
+        most = max(float(np.trace(shape)), 1e-9)
+        # Sizes below 0 are noise, as is as much of those above 0.
+        size = min(max(float(sizes.sum()), 0.0), most)
+        above = np.maximum(sizes, 0)
+        above *= size / max(float(above.sum()), 1e-9)
+        between = (turn * above) @ turn.T
+        mixed = (1 - _SHAPE) * between + _SHAPE * size / most * shape
         return np.asarray(mixed + 1e-10 * np.eye(self.bins))
 
     def _solved(self, between: Floats, apart: Floats, away: Floats) -> Floats:

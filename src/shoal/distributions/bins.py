@@ -146,25 +146,32 @@ def edges_of(rounds: Sequence[list[int]], given: Sequence[int], bins: int, bits:
 def common(rounds: Sequence[list[int]], bits: int) -> Floats:
     """Returns the common distribution function at multiples of the width over 2^FINE.
 
-    Without rounds it is even.
+    Without rounds it is even. Inside the bins of a round records lie as the round before found
+    them, so that a value that many records have stays at its place.
     """
-    places = np.arange(2**FINE + 1)
-    found: Floats = places / 2**FINE
+    even = np.arange(2**FINE + 1) / 2**FINE
+    found: Floats = even
     for turn, drawn in enumerate(rounds):
         edges = np.array(edges_of_round(rounds[:turn], bits)) >> (bits - FINE)
         noisy = np.array([drawn]) / sum(drawn)
         [parts] = on_simplex(noisy)
         knots = np.concatenate([[0], edges, [2**FINE]])
         so_far = np.append(0.0, np.cumsum(parts))
-        found = np.asarray(np.interp(places, knots, so_far))
+        before = _mixed(found, _EVENLY[2])
+        found = np.asarray(np.interp(before, before[knots], so_far))
     return found
+
+
+def _mixed(found: Floats, evenly: float) -> Floats:
+    """Returns a distribution function of which a part is even."""
+    even = np.arange(2**FINE + 1) / 2**FINE
+    return np.asarray((1 - evenly) * found + evenly * even)
 
 
 def _at_ranks(found: Floats, ranks: Floats, evenly: float, bits: int) -> list[int]:
     """Returns the edges, in ticks, at ranks of a distribution of which a part is even."""
     places = np.arange(2**FINE + 1)
-    mixed = (1 - evenly) * found + evenly * places / 2**FINE
-    inner = np.rint(np.interp(ranks, mixed, places)).astype(np.int64)
+    inner = np.rint(np.interp(ranks, _mixed(found, evenly), places)).astype(np.int64)
     # An edge at an end of the bounds would leave an empty bin.
     inside = np.unique(inner[(inner > 0) & (inner < 2**FINE)])
     return [int(each) << (bits - FINE) for each in inside]

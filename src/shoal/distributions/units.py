@@ -20,24 +20,29 @@ from shoal.cells.mechanisms.weights import members
 from shoal.data.counts import Counts
 from shoal.errors import InputError
 from shoal.privacy.accounting import NoisyVector, Step
+from shoal.theory import sum_zero
 from shoal.theory.allocation import Problem, balanced
 
 # Noise has the scale of 2^BITS units.
 BITS = 24
 # The parts of the largest load to which users' loads are capped, of which the best is taken.
-_CAPS = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
-# Of the weight that caps move, what typically biases a share; the typical noise in units of noise.
+_CAPS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
+# Of the weight that caps move, what typically biases a share, and the least typical noise, in units
+# of noise, that it is weighed against.
 TYPICAL_BIAS = 0.2
 _NOISE = 2.0
-# Below this epsilon times users no common distribution is found, below the second in one round.
+# Below this epsilon times users no common distribution is found.
 _FEWEST = 75.0
-_TWO_ROUNDS = 60.0
-# The part of epsilon for the common distribution: at least, at most, and by epsilon times users.
+# With a smaller part of epsilon times users it is found in one round.
+_TWO_ROUNDS = 150.0
+# The part of epsilon for the common distribution: at least, at most for few users, by epsilon
+# times users, and at most where cells are too noisy to say anything of their own.
 _LEAST_PART = 0.1
 _MOST_PART = 0.3
 _PART = 40.0
-# The number of bins is (_BINS / noise of the median cell)^(2/3), within these limits.
-_BINS = 0.3
+_NOISY_PART = 0.9
+# The number of bins is (_BINS / noise of a cell, in the mean)^(2/3), within these limits.
+_BINS = 0.2
 _FEWEST_BINS = 6
 _MOST_BINS = 24
 
@@ -150,19 +155,15 @@ def plan_units(
     """
     member, cell = members(counts, cells)
     user = counts.user[member]
-    users = int(np.count_nonzero(np.bincount(user)))
-    everyone = epsilon * users
-    part = 0.0
-    if finds and everyone >= _FEWEST:
-        wanted = max(_LEAST_PART, _PART / everyone)
-        part = min(_MOST_PART, wanted)
-    rounds = 0
-    if part:
-        rounds = 2 if part * everyone > _TWO_ROUNDS else 1
-    left = (1 - part) * epsilon
     count = counts.count[member]
     share = count / np.bincount(cell, count)[cell]
     first = _noise(user, cell, share)
+    users = int(np.count_nonzero(np.bincount(user)))
+    part = _part(epsilon, users, first) if finds else 0.0
+    rounds = 0
+    if part:
+        rounds = 2 if part * epsilon * users > _TWO_ROUNDS else 1
+    left = (1 - part) * epsilon
     load = np.bincount(user, share / first[cell])
     best = None
     for cap in (1.0,) if certified else _CAPS:
@@ -174,24 +175,46 @@ def plan_units(
         if cap < 1:
             noise = _noise(user, cell, weight)
         moved = np.bincount(cell, np.abs(weight - share)) / 2
-        of_noise = _NOISE * noise / left
+        bins = _bins_of(np.minimum(noise / left, 1.0)) if finds else 1
+        of_noise = _size(bins) * noise / left
         errors = np.hypot(of_noise, TYPICAL_BIAS * moved)
         error = float(np.log(errors).mean())
         if best is None or error < best[0]:
             rate = weight / noise[cell]
-            typical = float(np.median(noise)) / left
-            best = error, rate, typical
+            best = error, rate, bins
     assert best is not None
-    _, rate, typical = best
+    _, rate, bins = best
     units = np.floor(rate * left * 2**BITS).astype(np.int64)
     vote = math.floor(part * epsilon / rounds * 2**BITS) if rounds else 0
-    bins = 1
-    if finds:
-        wanted = (_BINS / typical) ** (2 / 3)
-        bins = round(min(max(wanted, _FEWEST_BINS), _MOST_BINS))
     found = Units(counts, cells, _within(units, user, left), vote, rounds, bins)
     found.check()
     return found
+
+
+def _part(epsilon: float, users: int, noise: Floats) -> float:
+    """Returns the part of epsilon that finds a common distribution; 0 for very few users.
+
+    The noisier cells are, the more of what is said of them is what they have in common.
+    """
+    everyone = epsilon * users
+    if everyone < _FEWEST:
+        return 0.0
+    of_few = min(_MOST_PART, _PART / everyone)
+    of_noisy = min(_NOISY_PART, float(np.median(noise)) / epsilon)
+    return max(_LEAST_PART, of_few, of_noisy)
+
+
+def _bins_of(noise: Floats) -> int:
+    """Returns how many bins are worth their noise, of which a unit is given in parts of cells."""
+    wanted = math.pow(_BINS / float(noise.mean()), 2 / 3)
+    return round(min(max(wanted, _FEWEST_BINS), _MOST_BINS))
+
+
+def _size(bins: int) -> float:
+    """Returns the typical noise below an edge in the middle of so many bins, in units of noise."""
+    if bins == 1:
+        return _NOISE
+    return max(_NOISE, float(sum_zero.mean_size(bins, bins // 2)))
 
 
 def _noise(user: Ints, cell: Ints, weight: Floats) -> Floats:

@@ -89,8 +89,7 @@ def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
     edges = {math.floor((each - low) * ticks_of_one + 0.5) for each in thresholds}
     if found.plan["bins"] == 1:
         return sorted(edges)
-    places = np.arange(_PLACES + 1)
-    function: Any = places / _PLACES
+    function: Any = np.arange(_PLACES + 1) / _PLACES
     even_ranks = np.arange(1, _ROUND) / _ROUND
     for turn, row in enumerate(found.drawn["rounds"]):
         evenly = 0.1 if turn else 1.0
@@ -99,7 +98,9 @@ def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
         parts = _nearest_distribution(noisy)
         knots = [0, *inner, _PLACES]
         so_far = [0.0, *np.cumsum(parts).tolist()]
-        function = np.interp(places, knots, so_far)
+        # Inside a bin the records lie as the round before found them, in part evenly.
+        inside = _in_part_even(function, 0.02)
+        function = np.interp(inside, inside[knots], so_far)
     evenly = 0.02 if found.drawn["rounds"] else 1.0
     ranks = _at_ranks(function, _ranks(found.plan["bins"]), evenly)
     return sorted(edges | {each * top // _PLACES for each in ranks})
@@ -108,9 +109,14 @@ def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
 def _at_ranks(function: Any, ranks: Any, evenly: float) -> list[int]:
     """Returns the inner places at which a function, in part an even one, has these ranks."""
     places = np.arange(_PLACES + 1)
-    mixed = (1 - evenly) * function + evenly * places / _PLACES
+    mixed = _in_part_even(function, evenly)
     found = {round(float(np.interp(each, mixed, places))) for each in ranks}
     return sorted(found - {0, _PLACES})
+
+
+def _in_part_even(function: Any, part: float) -> Any:
+    """Returns a function of which a part is an even one."""
+    return (1 - part) * function + part * np.arange(_PLACES + 1) / _PLACES
 
 
 def _ranks(bins: int) -> list[float]:
