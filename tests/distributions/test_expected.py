@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.distributions.expected import forecast, interval_of_ranks
+from shoal.cells.estimates import typical_error
+from shoal.distributions.expected import expected_reliable, forecast, interval_of_ranks
+from shoal.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,20 @@ def test_a_printed_plan_says_what_to_expect() -> None:
     given = str(shoal.plan(records, epsilon=1, statistics=["median", "share_above(50)"]))
     assert "whole bins" not in given
     assert given.startswith("Noise will be added")
+
+
+def test_advice_is_what_changed_plans_forecast() -> None:
+    """For bins alone, and for the fewer of both parts; of given thresholds nobody can say it."""
+    records = _records(0.3, 1)
+    for statistics in (["median"], ["mean", "median"]):
+        plan: Any = shoal.plan(records, epsilon=0.5, statistics=statistics)
+        twice: Any = shoal.plan(records, epsilon=1, statistics=statistics)
+        found = {each.change: each.reliable for each in plan.advise().choices}
+        of_mean = [twice.planned["mean"]] if "mean" in statistics else []
+        expected = [expected_reliable(twice.units), *map(typical_error.expected_reliable, of_mean)]
+        assert found["epsilon=1"] == min(expected) > plan.advise().now.reliable
+        assert "without at" not in found
+        assert "records_per_user=3" in found
+    given: Any = shoal.plan(records, epsilon=1, statistics=["share_above(50)"])
+    with pytest.raises(InputError, match="nobody can say"):
+        given.advise()

@@ -220,14 +220,9 @@ class Bins:
 
     @cached_property
     def reliable(self) -> Bools:
-        """Cells whose noise and bias are at most 0.8 of the spread between cells.
-
-        In few cells the spread is not known, and all cells are in which anybody counts.
-        """
-        if len(self.plain) < SPREAD:
-            return np.asarray(self.noise < 1.0)
+        """Cells whose noise and bias are at most 0.8 of the spread between cells."""
         if self.bins == 1:
-            return np.zeros(len(self.plain), dtype=bool)
+            return np.asarray((self.noise < 1.0) & (len(self.plain) < SPREAD))
         noise = _noise_at_edges(self.bins, self.noise)
         weight = _weight(noise)
         middle = weight @ self._so_far / weight.sum()
@@ -238,9 +233,12 @@ class Bins:
 def less_than_spread(bins: int, noise: Floats, moved: Floats, squares: Floats) -> Bools:
     """Returns in which cells noise and bias are at most 0.8 of the spread between cells.
 
+    In few cells the spread is not known, and all cells are in which anybody counts.
     `squares` says how far each cell's shares are from those of all: the mean square over the edges,
     without noise.
     """
+    if len(noise) < SPREAD:
+        return np.asarray(noise < 1.0)
     weight = _weight(_noise_at_edges(bins, noise))
     between = float(weight @ squares / weight.sum())
     sizes = [sum_zero.mean_size(bins, cut) for cut in range(1, bins)]

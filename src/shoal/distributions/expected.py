@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from shoal.arrays import Bools, Floats
+from shoal.arrays import Floats
 from shoal.cells.estimates.typical_error import ALIKE, CELLS, USERS
 from shoal.distributions.bin_estimates import MOST_MOVED, Bins, less_than_spread
 from shoal.distributions.parts import Parts
 from shoal.distributions.units import Units, ranks_of
 from shoal.release.envelope import CONFIDENCE
-from shoal.theory.user_clipping import SPREAD
 
 # The places at which a normal variable stands for all of its values.
 _PLACES = 500
@@ -54,18 +53,16 @@ def interval_of_ranks(bins: int, noise: float, moved: float, level: float) -> En
 
 
 def forecast(units: Units) -> dict[float, int]:
-    """Returns how many cells are likely to be reliable for each part of the variance between.
+    """Returns how many cells are likely to be reliable for each part of the variance between."""
+    return {between: expected_reliable(units, between) for between in (CELLS, *ALIKE)}
 
-    Empty for few cells, of which counts alone decide it. Values are normal, as in forecasts of
-    means: parts of their variance lie between cells, between users, and between a user's records.
+
+def expected_reliable(units: Units, between: float = CELLS) -> int:
+    """Returns how many cells are likely to be reliable.
+
+    Values are normal, as in forecasts of means: `between` of their variance lies between cells, and
+    other parts between users and between a user's records.
     """
-    if len(units.cells) < SPREAD:
-        return {}
-    return {between: int(_reliable(units, between).sum()) for between in (CELLS, *ALIKE)}
-
-
-def _reliable(units: Units, between: float) -> Bools:
-    """Returns which cells are likely to be reliable."""
     edges = ndtri(np.array(ranks_of(units.bins)))
     size = len(units.cells)
     weight = units.units / np.maximum(units.total, 1)[units.cell]
@@ -80,7 +77,7 @@ def _reliable(units: Units, between: float) -> Bools:
     own = of_user * (with_users - of_cells) + of_record * (with_records - with_users)
     squares = np.asarray(of_cells + own, dtype=np.float64)
     reliable = less_than_spread(units.bins, units.noise, units.moved, squares)
-    return np.asarray(reliable & (units.moved <= MOST_MOVED))
+    return int((reliable & (units.moved <= MOST_MOVED)).sum())
 
 
 def _spread_of_shares(edges: Floats, part: float) -> float:

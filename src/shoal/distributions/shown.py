@@ -28,6 +28,7 @@ from shoal.privacy.budget import Budget, show
 from shoal.release.rows import Row, reasons, rows_table, side_by_side, verdicts
 from shoal.release.statistics import Statistic
 from shoal.theory import sum_zero
+from shoal.theory.user_clipping import SPREAD
 
 # The standard deviation of squared deviations of normal values is the root of 2 times their mean.
 _OF_SQUARES = 2**0.5
@@ -138,10 +139,10 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
 def _forecasts(plan: Parts) -> Iterator[str]:
     """Yields how many cells will be reliable: of means, and of what follows from bins."""
     found = {"Means": verdict(plan.planned["mean"]) if "mean" in plan.planned else ""}
-    if plan.units is not None and has_ranks(plan):
-        expected = forecast(plan.units)
-        if expected:
-            found["Quantiles and shares"] = will_be_reliable(expected, len(plan.shown))
+    units = plan.units
+    # In fewer cells counts alone decide it.
+    if units is not None and len(units.cells) >= SPREAD and has_ranks(plan):
+        found["Quantiles and shares"] = will_be_reliable(forecast(units), len(plan.shown))
     for name, sentence in found.items():
         if sentence:
             yield f"{name}: {sentence[0].lower()}{sentence[1:]}"
