@@ -99,7 +99,7 @@ def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> No
     shoal.report(tmp_path / "noise.json", tmp_path / "noise.html")
     page = (tmp_path / "noise.html").read_text()
     assert page.count(")</td>") == release.table()["source"].to_pylist().count("common") > 0
-    assert "Values in brackets are grey in the picture." in page
+    assert "Values in brackets are grey in the picture: not reliable" in page
 
 
 def test_large_values_have_separators_and_keys_have_none(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from shoal.privacy.budget import Budget, from_text, round_up, show
 from shoal.privacy.ledger import Entry, Ledger, State
 from shoal.privacy.unit import Unit, all_periods, first_and_last
 from shoal.progress import said
+from shoal.release.rows import COMMON
 from shoal.verification.rederive import load
 from shoal.verification.verify import verdict_on
 
@@ -38,11 +39,7 @@ _THESE = (
     "In the table low and high are for these units. Intervals hold if units were assigned one by "
     "one, within clusters."
 )
-_GREY = (
-    "Values in brackets are grey in the picture. There the data say too little about a place or "
-    "group by itself: the number is mostly what all of them have in common. Do not compare such "
-    "values."
-)
+_GREY = f"Values in brackets are grey in the picture: {COMMON}. Do not compare such values."
 # What is public beside the rules of a release, by the family of its plan.
 PUBLIC = {
     "trial": "each unit's arm, cluster, name and covariates, as far as the release uses them",

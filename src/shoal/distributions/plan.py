@@ -351,8 +351,8 @@ class Release(release.BinRelease[Plan, Drawn]):
             all: Whether the number with its noise alone has a column too, `noisy_value`.
 
         Returns:
-            The `source` of a value is `own`, or `common` where it is drawn towards that of all
-            cells.
+            The `source` of a value is `own`, or `common` where it is the number that all cells have
+            in common, moved towards the cell's own.
 
         Raises:
             InputError: confidence is not strictly between 0 and 1.

@@ -26,7 +26,8 @@ _NOISE = (
 # What happens to numbers after the mechanism, by family.
 _AFTERWARDS = {
     "presence": "Means, quantiles and shares are ratios of noisy weights; cells whose noise is "
-    "larger than cells differ by are drawn towards all cells.",
+    "larger than cells differ by show the number that all cells have in common, moved towards "
+    "their own.",
     "cells": "Values are posterior medians given the noisy numbers of all cells; cells whose own "
     "number is not reliable show the number that all cells have in common, moved towards their "
     "own. Intervals follow from the noise and from the noisy numbers",
