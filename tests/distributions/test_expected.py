@@ -8,7 +8,12 @@ import pytest
 
 import shoal
 from shoal.cells.estimates import typical_error
-from shoal.distributions.expected import expected_reliable, forecast, interval_of_ranks
+from shoal.distributions.expected import (
+    expected_reliable,
+    forecast,
+    interval_of_ranks,
+    typical_interval,
+)
 from shoal.errors import InputError
 
 
@@ -30,10 +35,10 @@ def test_intervals_are_the_bins_that_noise_and_moved_weight_allow(
     assert interval_of_ranks(8, noise, moved, level) == ends
 
 
-def _records(between: float, seed: int) -> shoal.Records:
+def _records(between: float, seed: int, users: int = 3000) -> shoal.Records:
     """Normal values in 40 cells of unequal sizes, four of each user."""
     rng = np.random.default_rng(seed)
-    cells, users = 40, 3000
+    cells = 40
     part = 1 / np.arange(1, cells + 1) ** 0.8
     who = np.repeat(np.arange(users), 4)
     at = rng.choice(cells, len(who), p=part / part.sum())
@@ -47,18 +52,34 @@ def _records(between: float, seed: int) -> shoal.Records:
     )
 
 
-@pytest.mark.parametrize("between", [0.3, 0.1, 0.03])
-def test_a_forecast_is_as_in_releases(between: float) -> None:
-    """Of values that are as it supposes; without users' part 8 cells in place of 25 at 3%."""
+@pytest.mark.parametrize(
+    ("between", "users", "epsilon"), [(0.3, 3000, 0.5), (0.1, 3000, 0.5), (0.03, 300, 4)]
+)
+def test_a_forecast_is_as_in_releases(between: float, users: int, epsilon: float) -> None:
+    """Of values that are as it supposes; small cells differ most by who is in them."""
     found = []
     for seed in range(6):
-        records = _records(between, seed)
-        plan: Any = shoal.plan(records, epsilon=0.5, statistics=["median"])
+        records = _records(between, seed, users)
+        plan: Any = shoal.plan(records, epsilon=epsilon, statistics=["median"])
         expected = forecast(plan.units)[between]
         table = plan.release(records, noise=shoal.Simulated(seed)).to_pandas()
         found.append(int((table["status"] == "reliable").sum()))
     assert expected == pytest.approx(np.mean(found), abs=5)
     assert 0 < expected < 40
+
+
+def test_weight_that_caps_move_widens_intervals() -> None:
+    """So few users have most records that no cell can be reliable."""
+    rng = np.random.default_rng(1)
+    heavy = np.exp(1.5 * rng.normal(size=400))
+    user, cell = np.divmod(np.unique(rng.integers(0, 400 * 20, 1200)), 20)
+    counts = shoal.Counts.from_counts(user, cell, np.ceil(3 * heavy[user]).astype(int))
+    plan: Any = shoal.plan(counts, bounds=(0, 100), epsilon=4, statistics=["median"])
+    low, high = interval_of_ranks(plan.units.bins, float(np.median(plan.units.noise)), 0.0, 0.5)
+    found = typical_interval(plan.units, 0.5)
+    assert found.low < low
+    assert high < found.high
+    assert forecast(plan.units)[0.3] == 0
 
 
 def test_a_printed_plan_says_what_to_expect() -> None:
