@@ -75,7 +75,7 @@ def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:
     records = shoal.Records(table, user="who", value="p", bounds=(1000, 1050), counts="public")
     release = shoal.plan(records, epsilon=20).release(records, noise=shoal.Simulated(1))
     [row] = release.table().to_pylist()
-    shown = [float(each) for each in str(release).split("\n")[-2].split()[-3:]]
+    shown = [float(each.replace(",", "")) for each in str(release).split("\n")[-2].split()[-3:]]
     assert shown == pytest.approx([row[each] for each in ("value", "low", "high")], abs=0.02)
     assert row["high"] - row["low"] < 1
 
@@ -86,7 +86,7 @@ def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> No
     shoal.report(manifest, tmp_path / "a.html", title="Speed & <b>", label=HOSTILE)
     page = (tmp_path / "a.html").read_text()
     assert page.count("Speed &amp; &lt;b&gt;") == 2
-    assert "<th>&lt;script&gt;alert(1)&lt;/script&gt;</th><th>low</th>" in page
+    assert "<th>mean, &lt;script&gt;alert(1)&lt;/script&gt;</th><th>low</th>" in page
     assert "Values in brackets" not in page
     with pytest.raises(InputError, match="title"):
         shoal.report(manifest, tmp_path / "b.html", title=5)  # type: ignore[arg-type]
@@ -99,7 +99,24 @@ def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> No
     shoal.report(tmp_path / "noise.json", tmp_path / "noise.html")
     page = (tmp_path / "noise.html").read_text()
     assert page.count(")</td>") == release.table()["source"].to_pylist().count("common") > 0
-    assert "Values in brackets are grey in the picture." in page
+    assert "Values in brackets are grey in the picture: not reliable" in page
+
+
+def test_large_values_have_separators_and_keys_have_none(tmp_path: Path) -> None:
+    """Incomes by a key of numbers; the only statistic heads its values."""
+    table = pa.table({"who": range(900), "zip": [80001] * 900, "pay": [1_234_567.0] * 900})
+    records = shoal.Records(
+        table, user="who", value="pay", bounds=(0, 2_468_642), by="zip", counts="public"
+    )
+    plan = shoal.plan(records, epsilon=20, statistics=["median"])
+    release = plan.release(records, noise=shoal.Simulated(1))
+    release.write_manifest(tmp_path / "m.json")
+    shoal.report(tmp_path / "m.json", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<th>median</th><th>low</th>" in page
+    assert re.search(r"<tr><td>80001</td><td>1,2\d\d,\d{3}</td>", page)
+    assert page.count("values above 2,468,642 as 2,468,642") == 1
+    assert "from 0 to 2,468,642" in page
 
 
 def test_no_page_replaces_what_it_is_made_of(tmp_path: Path) -> None:

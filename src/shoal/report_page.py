@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.errors import DocumentError, InputError, one_line, printable
-from shoal.files.text_table import TextTable, counted, texts_of
+from shoal.files.text_table import TextTable, counted, text_of, texts_of
 from shoal.pictures import check_picture, image
 from shoal.privacy.budget import Budget, from_text, round_up, show
 from shoal.privacy.ledger import Entry, Ledger, State
 from shoal.privacy.unit import Unit, all_periods, first_and_last
 from shoal.progress import said
+from shoal.release.rows import COMMON
 from shoal.verification.rederive import load
 from shoal.verification.verify import verdict_on
 
@@ -38,11 +39,7 @@ _THESE = (
     "In the table low and high are for these units. Intervals hold if units were assigned one by "
     "one, within clusters."
 )
-_GREY = (
-    "Values in brackets are grey in the picture. There the data say too little about a place or "
-    "group by itself: the number is mostly what all of them have in common. Do not compare such "
-    "values."
-)
+_GREY = f"Values in brackets are grey in the picture: {COMMON}. Do not compare such values."
 # What is public beside the rules of a release, by the family of its plan.
 PUBLIC = {
     "trial": "each unit's arm, cluster, name and covariates, as far as the release uses them",
@@ -242,7 +239,7 @@ def banner(entries: Sequence[Entry]) -> str:
 def _table(release: Any, label: str) -> tuple[str, str]:
     """Returns the table of results, and what the words in it mean, both as HTML.
 
-    The column of values is called `label`, if there is one.
+    The column of values is called by the statistic, if there is one alone, and by `label`.
     """
     family = release.plan_model.family
     if family == "mean":
@@ -262,8 +259,11 @@ def _table(release: Any, label: str) -> tuple[str, str]:
         warnings = [f"Warning: {each}" for each in release.warnings()]
         meaning = [*([_GREY] if common else []), *some, *release.meaning(), *warnings]
     # A label is of one statistic: users are no minutes.
-    named = label and "statistic" not in names
-    titles = [label if named and each == "value" else each for each in names]
+    title = "value"
+    if "statistic" not in names:
+        statistic = {*table["statistic"].to_pylist()} if family != "trial" else ()
+        title = ", ".join(filter(None, [*statistic, label])) or title
+    titles = [title if each == "value" else each for each in names]
     return TextTable("", titles, rows).to_html(), paragraphs(meaning)
 
 
@@ -330,7 +330,8 @@ def protected(release: Any, entry: Entry | None) -> list[str]:
         request = release.plan.request
     if request is not None and measured(release.manifest):
         low, high = request.bounds
-        values += f", from {low:g} to {high:g}; values beyond count as the nearer end"
+        ends = f"{text_of(low, 12)} to {text_of(high, 12)}"
+        values += f", from {ends}; values beyond count as the nearer end"
     public = f"the rules of the release, its bounds, and {PUBLIC[family]}"
     rule = release.manifest["records"].get("period")
     if rule:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import warnings
 from fractions import Fraction
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from shoal import trials, unbiased
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.cells.shown.arrow_tables import make_table, rows_of
+from shoal.distributions import expected, shown
 from shoal.errors import ShoalError
 from shoal.means.request import MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
@@ -92,7 +94,26 @@ def plan_cells(request: Plain) -> Plain:
     return found
 
 
-def _decision(plan: shoal.Plan) -> Plain:
+def plan_distributions(request: Plain) -> Plain:
+    """Units, rounds and bins of a plan of the bundled flights, and the decision of each mean."""
+    place = files("shoal") / "datasets/flights_2013.parquet"
+    known: Any = {"missing": "public", "counts": "public", **request["records"]}
+    plan: Any = shoal.plan(shoal.Records(place, **known), **request["plan"])
+    units = plan.units
+    return {
+        "statistics": [*plan.request.statistics],
+        "loss": {"exact": str(plan.exact_loss.epsilon)},
+        "thresholds": plan.request.thresholds,
+        "vote": [units.vote, units.rounds, units.bins],
+        "scale": _short(units.noise),
+        "moved": _short(units.moved),
+        "typical": [_short(shown.typical(plan, each)) for each in plan.request.kinds],
+        "reliable": [*expected.forecast(units).values()] if expected.has_ranks(plan) else [],
+        "parts": {name: _decision(each) for name, each in plan.planned.items()},
+    }
+
+
+def _decision(plan: Any) -> Plain:
     chosen, weights, names = plan.decision, plan.weights, plan.request.statistics
     cell, whole = weights.cell, weights.total[weights.cell]
     share, pairs = weights.weight / whole, zip(weights.weight.tolist(), whole.tolist(), strict=True)
@@ -364,6 +385,7 @@ def read_release(request: Plain) -> Plain:
 
 _ANSWERS = {
     "cells": plan_cells,
+    "distributions": plan_distributions,
     "trials": plan_trial,
     "means": plan_mean,
     "releases": read_release,

@@ -19,6 +19,7 @@ from shoal.cells.comparisons.frontier import frontier
 from shoal.cells.comparisons.simulation import compare_methods
 from shoal.cells.estimates.differences import Difference, difference_of
 from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.intervals import judges_reliability
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.results import drawn_from, results_of
 from shoal.cells.estimates.typical_error import forecast, typical_errors
@@ -62,6 +63,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.progress import Progress
 from shoal.release import envelope, release
 from shoal.release.envelope import CONFIDENCE
+from shoal.release.rows import COMMON, RELIABLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,10 +88,7 @@ _NAMES = (
     "worst_case_error",
 )
 
-_BRACKETS = (
-    "(in brackets) not reliable: the number that all cells have in common, moved towards the "
-    "cell's own if it has one; of fewer than three cells, the cell's own"
-)
+_BRACKETS = f"(in brackets) {COMMON} if it has one; of fewer than three cells, the cell's own"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -516,6 +515,7 @@ class Release(release.CellRelease[Plan, Estimates]):
         """What the table's words mean, and how many cells are left out, in sentences."""
         sentences = self.published.sentences
         return [
+            *([RELIABLE] if judges_reliability(self.published.basis) else []),
             *legend(self.cells.num_rows, sentences, self.table()),
             *self._limited(),
             *assumption(self.numbers),

@@ -164,7 +164,7 @@ class Records(Shown):
 
     def _text(self) -> TextTable:
         by = ", ".join(map(str, self.rules)) or "nothing"
-        bounds = f"[{self.bounds.lo:g}, {self.bounds.hi:g}]"
+        bounds = f"[{self.bounds.lo:.12g}, {self.bounds.hi:.12g}]"
         whose = self.user if self.period is None else f"{self.user} and {self.period}"
         what = "records" if self.value is None else f"{self.value} in {bounds}"
         return TextTable(f"{what} of each {whose}, by {by}", (), ())

@@ -224,21 +224,38 @@ class Bins:
 
     @cached_property
     def reliable(self) -> Bools:
-        """Cells whose noise and bias are at most 0.8 of the spread between cells.
-
-        In few cells the spread is not known, and all cells are in which anybody counts.
-        """
-        if len(self.plain) < SPREAD:
-            return np.asarray(self.noise < 1.0)
-        cuts = range(1, self.bins)
-        if not len(cuts):
-            return np.zeros(len(self.plain), dtype=bool)
-        variances = [sum_zero.variance(self.bins, cut) for cut in cuts]
-        sizes = [sum_zero.mean_size(self.bins, cut) for cut in cuts]
-        noise = self.noise[:, None] ** 2 * np.array(variances)
-        weight = 1 / (noise.mean(axis=1) + _NOISE) ** 2
+        """Cells whose noise and bias are at most 0.8 of the spread between cells."""
+        if self.bins == 1:
+            return np.asarray((self.noise < 1.0) & (len(self.plain) < SPREAD))
+        noise = _noise_at_edges(self.bins, self.noise)
+        weight = _weight(noise)
         middle = weight @ self._so_far / weight.sum()
-        squares = (self._so_far - middle) ** 2 - noise
-        between = float(weight @ squares.mean(axis=1) / weight.sum())
-        error = np.mean(sizes) * self.noise + _BIAS * self.moved
-        return np.asarray(error <= _ERROR * np.sqrt(max(between, 0.0)))
+        squares = ((self._so_far - middle) ** 2).mean(axis=1) - noise
+        return less_than_spread(self.bins, self.noise, self.moved, squares)
+
+
+def less_than_spread(bins: int, noise: Floats, moved: Floats, squares: Floats) -> Bools:
+    """Returns in which cells noise and bias are at most 0.8 of the spread between cells.
+
+    In few cells the spread is not known, and all cells are in which anybody counts.
+    `squares` says how far each cell's shares are from those of all: the mean square over the edges,
+    without noise.
+    """
+    if len(noise) < SPREAD:
+        return np.asarray(noise < 1.0)
+    weight = _weight(_noise_at_edges(bins, noise))
+    between = float(weight @ squares / weight.sum())
+    sizes = [sum_zero.mean_size(bins, cut) for cut in range(1, bins)]
+    error = np.mean(sizes) * noise + _BIAS * moved
+    return np.asarray(error <= _ERROR * np.sqrt(max(between, 0.0)))
+
+
+def _noise_at_edges(bins: int, noise: Floats) -> Floats:
+    """Returns the variance of the noise of each cell's shares, a mean over the edges."""
+    variances = [sum_zero.variance(bins, cut) for cut in range(1, bins)]
+    return np.asarray(noise**2 * np.mean(variances))
+
+
+def _weight(noise: Floats) -> Floats:
+    """Returns how much each cell says of the spread between cells, by its noise at edges."""
+    return np.asarray(1 / (noise + _NOISE) ** 2)

@@ -15,7 +15,7 @@ from shoal.cells.estimates.posterior import values_of
 from shoal.cells.facts.basis import Basis
 from shoal.distributions.bin_estimates import MOST_MOVED, Bins
 from shoal.distributions.parts import Drawn
-from shoal.distributions.request import OF_MEANS, Request
+from shoal.distributions.request import OF_MEANS, QUANTILES, Request
 from shoal.release.envelope import CONFIDENCE
 from shoal.release.rows import Row
 from shoal.release.statistics import Statistic
@@ -73,7 +73,7 @@ class Distributions:
         assert bins is not None
         unknown = np.full(len(bins.plain), np.nan)
         noise = unknown
-        if kind.kind in ("median", "quantile"):
+        if kind.kind in QUANTILES:
             value, low, high = bins.quantile(kind.level, confidence)
             noisy = unknown
         else:

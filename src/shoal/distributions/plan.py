@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import documents
-from shoal.cells.comparisons.advice import Advice, advise, warn_of_worth
+from shoal.cells.comparisons.advice import Advice, warn_of_worth
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import described, met
 from shoal.cells.public_counts import Counted, PublicPlan, check_period
@@ -25,6 +25,7 @@ from shoal.data.counts import Counts
 from shoal.data.records import Measure, Records
 from shoal.data.value_lattice import Bounds
 from shoal.distributions import shown
+from shoal.distributions.advice import advise
 from shoal.distributions.bin_estimates import Bins
 from shoal.distributions.bins import Place, draw_bins
 from shoal.distributions.documents import (
@@ -163,17 +164,19 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         return shown.plan_table(self)
 
     def advise(self, progress: Progress | None = None) -> Advice:
-        """Changes that would make more means reliable: see `shoal.cells.plan.Plan.advise`.
+        """Changes that would make more cells reliable: losses, fewer records, coarser labels.
 
         Args:
             progress: Wraps the choices, to show how far they are; by default a bar on a terminal.
 
         Returns:
-            How many means will be reliable as planned and after each change.
+            In how many cells means, and what follows from bins, will be reliable as planned and
+            after each change: see `shoal.cells.plan.Plan.advise`.
+
+        Raises:
+            InputError: Thresholds are given, or users are few, and the mean is not asked for.
         """
-        if "mean" not in self.planned:
-            raise InputError("advice is for means", "ask for the mean, too, or try other epsilons")
-        return advise(self.planned["mean"], progress)
+        return advise(self, progress)
 
     def release(
         self,
@@ -348,8 +351,8 @@ class Release(release.BinRelease[Plan, Drawn]):
             all: Whether the number with its noise alone has a column too, `noisy_value`.
 
         Returns:
-            The `source` of a value is `own`, or `common` where it is drawn towards that of all
-            cells.
+            The `source` of a value is `own`, or `common` where it is the number that all cells have
+            in common, moved towards the cell's own.
 
         Raises:
             InputError: confidence is not strictly between 0 and 1.

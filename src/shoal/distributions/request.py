@@ -33,7 +33,7 @@ OF_SQUARES = ("std", "variance")
 # Statistics that follow from bins.
 _SHARES = ("share_above", "share_below", "share_between")
 _SEVERAL = ("histogram", "cdf")
-_QUANTILES = ("median", "quantile")
+QUANTILES = ("median", "quantile")
 _MOST_STATISTICS = 30
 # What to do instead of asking for another statistic.
 _INSTEAD = {
@@ -51,7 +51,7 @@ _INSTEAD = {
 def statistic_of(text: object) -> Statistic:
     """Returns a statistic by its name; InputError for another."""
     name = checks.text(text, "a statistic")
-    found = read_statistic(name, (*OF_MEANS, *_SHARES, *_SEVERAL, *_QUANTILES))
+    found = read_statistic(name, (*OF_MEANS, *_SHARES, *_SEVERAL, *QUANTILES))
     if found is not None:
         return found
     raise InputError(
@@ -101,7 +101,7 @@ class Request(Model):
     def parts(self) -> tuple[str, ...]:
         """The parts, each of which has the same part of epsilon."""
         kinds = {each.kind for each in self.kinds}
-        bins = (*_SHARES, *_SEVERAL, *_QUANTILES)
+        bins = (*_SHARES, *_SEVERAL, *QUANTILES)
         needed = {"mean": OF_MEANS, "squares": OF_SQUARES, "bins": bins}
         return tuple(part for part, of_part in needed.items() if kinds & {*of_part})
 
@@ -114,7 +114,7 @@ class Request(Model):
     def finds(self) -> bool:
         """Whether edges of bins have to be found, as thresholds are not all that is asked for."""
         return any(
-            each.kind in _QUANTILES or (each.kind in _SEVERAL and not each.numbers)
+            each.kind in QUANTILES or (each.kind in _SEVERAL and not each.numbers)
             for each in self.kinds
         )
 

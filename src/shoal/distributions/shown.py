@@ -12,14 +12,15 @@ from shoal.arrays import Bools, Floats
 from shoal.cells.estimates.intervals import WHY, dominated
 from shoal.cells.estimates.typical_error import SD, typical_errors
 from shoal.cells.shown.left_out import counted_out
-from shoal.cells.shown.plan_text import cell_title, clamped, limited, verdict
+from shoal.cells.shown.plan_text import cell_title, clamped, limited, verdict, will_be_reliable
 from shoal.cells.shown.plan_warnings import plan_warnings
 from shoal.cells.shown.published import Published as PublishedPart
 from shoal.data import keys
 from shoal.distributions.bin_estimates import MOST_MOVED
 from shoal.distributions.documents import Published
+from shoal.distributions.expected import forecast, has_ranks, typical_interval
 from shoal.distributions.parts import Parts
-from shoal.distributions.request import OF_MEANS, OF_SQUARES
+from shoal.distributions.request import OF_MEANS, OF_SQUARES, QUANTILES
 from shoal.distributions.units import BITS, TYPICAL_BIAS
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
@@ -27,6 +28,7 @@ from shoal.privacy.budget import Budget, show
 from shoal.release.rows import Row, reasons, rows_table, side_by_side, verdicts
 from shoal.release.statistics import Statistic
 from shoal.theory import sum_zero
+from shoal.theory.user_clipping import SPREAD
 
 # The standard deviation of squared deviations of normal values is the root of 2 times their mean.
 _OF_SQUARES = 2**0.5
@@ -108,10 +110,8 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
     """Returns a plan on one screen: what, what is protected, and typical errors of cells."""
     counts = plan.counts
     kinds = plan.request.kinds
-    head = [f"Noise will be added to {summary(plan, loss)}.", f"Protected: {protected}."]
-    reliable = verdict(plan.planned["mean"]) if "mean" in plan.planned else ""
-    if reliable:
-        head.insert(0, f"Means: {reliable[0].lower()}{reliable[1:]}")
+    noise = f"Noise will be added to {summary(plan, loss)}."
+    head = [*_forecasts(plan), noise, f"Protected: {protected}."]
     errors = [typical(plan, kind) for kind in kinds]
     users = counts.users_per_cell[plan.shown]
     records = counts.records[plan.shown]
@@ -124,7 +124,7 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
     rows = []
     for at in order.tolist():
         texts = [
-            text_of(float(f"{error[at]:.3g}")) if kind.kind in OF_MEANS else f"{error[at]:.1%}"
+            text_of(float(error[at]), 3) if kind.kind in OF_MEANS else f"{error[at]:.1%}"
             for kind, error in zip(kinds, errors, strict=True)
         ]
         rows.append([printable(names[at]), f"{users[at]:,}", f"{records[at]:,}", *texts])
@@ -136,13 +136,41 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
     return TextTable("\n".join(head), titles, rows, notes, warnings)
 
 
+def _forecasts(plan: Parts) -> Iterator[str]:
+    """Yields how many cells will be reliable: of means, and of what follows from bins."""
+    found = {"Means": verdict(plan.planned["mean"]) if "mean" in plan.planned else ""}
+    units = plan.units
+    # In fewer cells counts alone decide it.
+    if units is not None and len(units.cells) >= SPREAD and has_ranks(plan):
+        found["Quantiles and shares"] = will_be_reliable(forecast(units), len(plan.shown))
+    for name, sentence in found.items():
+        if sentence:
+            yield f"{name}: {sentence[0].lower()}{sentence[1:]}"
+
+
+def _intervals(plan: Parts) -> Iterator[str]:
+    """Yields which whole bins intervals of quantiles will be in a typical cell, if it is known."""
+    assert plan.units is not None
+    found = []
+    for kind in plan.request.kinds:
+        if kind.kind in QUANTILES and has_ranks(plan):
+            low, high = typical_interval(plan.units, kind.level)
+            found.append(f"{kind.name} {low:.0%} to {high:.0%}")
+    if found:
+        yield (
+            "Intervals are whole bins. In a typical cell that is like the others they will reach, "
+            "in quantiles of all records from 0% (the lower bound) to 100%: "
+            f"{', '.join(found)}."
+        )
+
+
 def _notes(plan: Parts) -> Iterator[str]:
     """Yields the sentences below a plan's table."""
     if "mean" in plan.planned:
         yield (
             "Columns of means, sums and deviations have typical errors, from simulated releases "
             "with these counts, for values with a standard deviation of "
-            f"{plan.planned['mean'].width * SD:.3g} and users with similar values."
+            f"{text_of(plan.planned['mean'].width * SD, 3)} and users with similar values."
         )
     units = plan.units
     if units is not None:
@@ -155,6 +183,7 @@ def _notes(plan: Parts) -> Iterator[str]:
             f"nobody can say before by how much a quantile is off in its own unit. {found}"
             f"{_dominating(plan)}"
         )
+        yield from _intervals(plan)
     yield "No value was read."
     yield from counted_out(plan.request, plan.left_out)
     yield from limited(plan.counts.of_whom, plan.counts.records_per_user)

@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal.dossiers.case import Case, Released
 from shoal.dossiers.facts import Facts, tier_of
+from shoal.files.text_table import text_of
 from shoal.privacy.budget import round_up
 from shoal.privacy.unit import EACH_ROW
 from shoal.report_page import PUBLIC, losses
@@ -25,7 +26,8 @@ _NOISE = (
 # What happens to numbers after the mechanism, by family.
 _AFTERWARDS = {
     "presence": "Means, quantiles and shares are ratios of noisy weights; cells whose noise is "
-    "larger than cells differ by are drawn towards all cells.",
+    "larger than cells differ by show the number that all cells have in common, moved towards "
+    "their own.",
     "cells": "Values are posterior medians given the noisy numbers of all cells; cells whose own "
     "number is not reliable show the number that all cells have in common, moved towards their "
     "own. Intervals follow from the noise and from the noisy numbers",
@@ -178,8 +180,9 @@ def _domain(each: Released) -> str:
     low, high = published.request.bounds
     by = ", ".join(records["cell"]) or "nothing"
     return (
-        f"Any values of {each.values} from {low:g} to {high:g} (values beyond are moved to the "
-        f"nearer end) of each {records['user']}, by {by}, with the same records in each cell"
+        f"Any values of {each.values} from {text_of(low, 12)} to {text_of(high, 12)} (values "
+        f"beyond are moved to the nearer end) of each {records['user']}, by {by}, with the same "
+        "records in each cell"
     )
 
 

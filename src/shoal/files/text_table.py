@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 SHOWN = 12
 # The characters of a line of text.
 _LINE = 96
+# Numbers from here to its inverse are written without an exponent.
+_FEW_ZEROS = 1e-12
 _NUMBER = re.compile(r"[±+-]*[\d.,]*(e[+-]?\d+)?[%*]?|nan|inf")
 
 
@@ -125,10 +128,19 @@ def texts_of(row: Mapping[str, object]) -> list[str]:
 
 
 def text_of(value: object, digits: int = 4) -> str:
-    """Returns a value of a table as a person reads it: four digits, a dash for nothing."""
+    """Returns a value of a table as a person reads it: four digits, a dash for nothing.
+
+    Example:
+        >>> text_of(45200.0), text_of(1234567.0, 7), text_of(0.00001234), text_of(1e-30)
+        ('45,200', '1,234,567', '0.00001234', '1e-30')
+    """
     if value is None:
         return "-"
-    return f"{value:.{digits}g}" if isinstance(value, float) else printable(str(value))
+    if not isinstance(value, float):
+        return printable(str(value))
+    text = f"{value:.{digits}g}"
+    # Nobody counts more zeros than these.
+    return f"{Decimal(text):,f}" if _FEW_ZEROS < abs(value) < 1 / _FEW_ZEROS else text
 
 
 def digits_of(low: Any, high: Any, least: int = 4) -> int:

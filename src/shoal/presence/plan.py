@@ -314,7 +314,8 @@ class Release(release.BinRelease[Plan, Drawn]):
 
         Returns:
             Users and records are null unless they were asked for. The `source` of a value is `own`,
-            or `common` where it is drawn towards that of all cells.
+            or `common` where it is the number that all cells have in common, moved towards the
+            cell's own.
 
         Raises:
             InputError: confidence is not strictly between 0 and 1.

@@ -143,7 +143,7 @@ def advice(request: Request) -> TextTable:
 
 def _about(error: float | None) -> str:
     """An error in two digits."""
-    return "-" if error is None else text_of(float(f"{error:.2g}"))
+    return "-" if error is None else text_of(error, 2)
 
 
 def needs_many(request: Request) -> list[str]:

@@ -18,6 +18,12 @@ from shoal.release.envelope import Text
 
 # Statistics that are printed beside one another.
 _SIDE_BY_SIDE = 4
+# What is shown of a cell that is not reliable, and what being reliable means.
+COMMON = "not reliable: the number that all cells have in common, moved towards the cell's own"
+RELIABLE = (
+    "reliable: expected to be closer to the truth than one number for all cells, unless these are "
+    "too few to compare; how precise it is, the interval says"
+)
 # Statistics that are whole numbers.
 WHOLE = ("users", "records")
 
@@ -34,7 +40,7 @@ class Row(NamedTuple):
         noisy: The number with its noise alone.
         noise: Mean size of the noise; NaN of what is a ratio of noisy numbers.
         status: Whether each cell is reliable, or why not.
-        common: Whether the value of a cell is drawn towards that of all cells.
+        common: Whether a cell shows the number that all have in common, moved towards its own.
     """
 
     name: str
@@ -136,9 +142,11 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def reasons(rows: Sequence[Row], why: Mapping[str, str]) -> Iterator[str]:
-    """Yields why cells are not reliable, given the reasons in words."""
+    """Yields what reliable means, and why cells are not, given the reasons in words."""
+    if any("reliable" in row.status for row in rows):
+        yield RELIABLE
     if any(row.common.any() for row in rows):
-        yield "(in brackets) not reliable: drawn towards the number that all cells have in common"
+        yield f"(in brackets) {COMMON}"
     for status, reason in why.items():
         names = [*dict.fromkeys(row.asked for row in rows if status in row.status)]
         if names:

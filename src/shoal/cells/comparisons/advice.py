@@ -5,8 +5,9 @@ Each change is planned, and released a few times on made-up values, as in the pl
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -31,6 +32,8 @@ from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import show
 from shoal.progress import Progress, tracked
 
+# A change, as one types it, with the counts and the changed parts of the request.
+Choice = tuple[str, Counts, dict[str, Any]]
 # Multiples of the plan's epsilon that are tried.
 _TIMES = (2, 4)
 # Most records of a user that are tried.
@@ -107,14 +110,27 @@ def advise(plan: Facts, progress: Progress | None) -> Advice:
     """Returns how many cells are reliable at other losses, by other methods, by coarser labels."""
     request = plan.request.model_copy(update={"uninformative": "drop"})
     now = _alternative("this plan", Facts(plan.counts, request, plan.decision))
-    work = [*_choices(plan)]
     asked = request.model_dump(exclude={"error"}) | {"weights": {}}
     asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
+
+    def tried(change: str, counts: Counts, changed: dict[str, Any]) -> Alternative:
+        """Returns what a change makes of the plan."""
+        return _alternative(change, make_plan(counts, Request.of(**asked | changed)))
+
+    return best_of(now, _choices(plan), tried, progress)
+
+
+def best_of(
+    now: Alternative,
+    choices: Iterable[Choice],
+    tried: Callable[[str, Counts, dict[str, Any]], Alternative],
+    progress: Progress | None,
+) -> Advice:
+    """Returns what all changes make of a plan, those with most reliable cells first."""
     alternatives = []
-    for change, counts, changed in tracked(work, "simulating other plans", progress):
+    for choice in tracked([*choices], "simulating other plans", progress):
         try:
-            plan_of_change = make_plan(counts, Request.of(**asked | changed))
-            alternatives.append(_alternative(change, plan_of_change))
+            alternatives.append(tried(*choice))
         except InputError:
             # No cell is left, or the mechanism does not take the change.
             continue
@@ -160,18 +176,22 @@ def _reliable(plan: Facts) -> int:
     return expected_reliable(plan)
 
 
-def _choices(plan: Facts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
-    """Yields each change, as one types it, with the counts and the changed parts of the request."""
+def _choices(plan: Facts) -> Iterator[Choice]:
+    """Yields each change of a plan of means."""
     counts = plan.counts
-    loss = plan.request.epsilon or plan.exact_epsilon
-    for times in _TIMES:
-        yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
+    yield from choices_of(counts, plan.request.epsilon or plan.exact_epsilon)
     nothing: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
     if not plan.certified and len(counts.user) <= MOST_PAIRS:
         yield 'objective="worst_case"', counts, nothing | {"objective": "worst_case"}
     if plan.decision.method.range.of_vectors and plan.rounds == 1:
         two_rounds = {"method": "user_clipped", "settings": {"rounds": 2}}
         yield 'method="user_clipped", settings={"rounds": 2}', counts, nothing | two_rounds
+
+
+def choices_of(counts: Counts, loss: Fraction) -> Iterator[Choice]:
+    """Yields each change that a plan of any statistics may have."""
+    for times in _TIMES:
+        yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
     if counts.records_per_user is None:
         for most in _RECORDS_PER_USER:
             limited = counts.at_most(most)

@@ -364,7 +364,7 @@ def _head(found: Comparison[P]) -> str:
     head = f"epsilon {show(found.epsilons[0], _DIGITS)}: " if len(found.epsilons) == 1 else ""
     plan = next((each.plan for each in found.rows if each.plan is not None), None)
     if plan is not None:
-        bounds = f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
+        bounds = f"bounds [{plan.bounds.lo:.12g}, {plan.bounds.hi:.12g}]"
         head += f"{len(plan.planned)} cells, {', '.join(found.statistics)}, {bounds}; "
     if found.assumed is not None:
         return f"{head}errors in the value's unit"

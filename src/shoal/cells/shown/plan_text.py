@@ -49,8 +49,12 @@ def verdict(plan: Facts) -> str:
     """Returns a sentence on how many cells will be reliable; empty if counts alone decide it."""
     if not judges_reliability(plan):
         return ""
-    cells = len(plan.shown)
-    fewest, *_, most = sorted(forecast(plan).values())
+    return will_be_reliable(forecast(plan), len(plan.shown))
+
+
+def will_be_reliable(expected: dict[float, int], cells: int) -> str:
+    """Returns a forecast as a sentence."""
+    fewest, *_, most = sorted(expected.values())
     of_cells = f"{most:,} of {counted(cells, 'cell')} will be reliable"
     advice = ""
     if 2 * most < cells:
@@ -109,7 +113,7 @@ def _error_text(error: float | None, column: str) -> str:
     """Returns an error in three digits; half an interval has the sign ± before it."""
     if error is None:
         return "-"
-    text = text_of(float(f"{error:.3g}"))
+    text = text_of(error, 3)
     return f"±{text}" if column == "typical_half_width" else text
 
 
@@ -120,8 +124,8 @@ def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
     if plan.statistics == (Mean(),):
         yield (
             "Errors are from simulated releases with these counts, for values with a standard "
-            f"deviation of {plan.width * SD:.3g} and users with similar values; no value was "
-            "read. For other values see plan.typical_error(sd=...)."
+            f"deviation of {text_of(plan.width * SD, 3)} and users with similar values; no value "
+            "was read. For other values see plan.typical_error(sd=...)."
         )
     if plan.rounds > 1:
         yield "Two rounds: users are clipped around the noisy values of a first round."
@@ -151,8 +155,8 @@ def _clipped(plan: Facts) -> Iterator[str]:
         # The radius grows with the deviation, so that the harm falls with it.
         least = plan.width * SD * harm / REFUSED
         yield (
-            f"If values have a standard deviation below {least:.2g}, these bounds are too wide for "
-            "any cell to be reliable."
+            f"If values have a standard deviation below {text_of(least, 2)}, these bounds are too "
+            "wide for any cell to be reliable."
         )
     yield (
         f"Intervals allow for {UNSEEN} users as far as the bounds reach, if they are not in the "
@@ -165,8 +169,8 @@ def _clipped(plan: Facts) -> Iterator[str]:
 
 def clamped(bounds: Bounds) -> str:
     """Says what happens to values beyond the bounds."""
-    low = f"{bounds.lo:g}"
-    high = f"{bounds.hi:g}"
+    low = text_of(bounds.lo, 12)
+    high = text_of(bounds.hi, 12)
     return f"Values below {low} count as {low}, and values above {high} as {high}."
 
 

@@ -126,7 +126,7 @@ def assumption(numbers: Estimates) -> Iterator[str]:
 
 def _rough(number: float) -> str:
     """Returns a number in two digits."""
-    return text_of(float(f"{number:.2g}"))
+    return text_of(number, 2)
 
 
 def single_user_warnings(plan: Facts) -> Iterator[str]:
