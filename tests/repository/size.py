@@ -19,23 +19,23 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 69_024),
+    "cells": (("cells",), 69_202),
     "theory": (("theory",), 14_311),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 16_942),
-    "distributions": (("distributions",), 13_942),
-    "dossiers": (("dossiers",), 5_145),
+    "presence": (("presence",), 16_941),
+    "distributions": (("distributions",), 15_432),
+    "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
     "privacy": (("privacy",), 12_391),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        13_471,
+        13_521,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 14_007),
     "pictures": (("pictures",), 6_151),
-    "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_121),
-    "verification": (("verification",), 29_675),
+    "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_169),
+    "verification": (("verification",), 29_711),
     "other modules": (
         (
             "__init__.py",
@@ -56,8 +56,8 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 54_073
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_771),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_453),
+    "tests": (("tests", "conftest.py"), ".py", 27_998),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_466),
 }
 
 

@@ -30,7 +30,8 @@ def advise(plan: Parts, progress: Progress | None) -> Advice:
         """Returns what a change makes of the plan."""
         request = plan.request.model_copy(update=changed)
         planned = plans_of(counts, request)
-        return _alternative(change, Parts(counts, request, planned, units_of(counts, request)))
+        units = units_of(counts, request)
+        return _alternative(change, Parts(counts, request, planned, units))
 
     choices = choices_of(plan.counts, plan.request.epsilon)
     return best_of(_alternative("this plan", plan), choices, tried, progress)
@@ -38,9 +39,9 @@ def advise(plan: Parts, progress: Progress | None) -> Advice:
 
 def _alternative(change: str, plan: Parts) -> Alternative:
     """Returns the numbers of cells of a changed plan."""
-    return Alternative(
-        change, show(plan.request.epsilon), len(plan.shown), min(_reliable(plan), default=0)
-    )
+    epsilon = show(plan.request.epsilon)
+    fewest = min(_reliable(plan), default=0)
+    return Alternative(change, epsilon, len(plan.shown), fewest)
 
 
 def _reliable(plan: Parts) -> list[int]:

@@ -8,6 +8,7 @@ Source: docs/theory/cells.md#values-of-bins.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,7 +84,8 @@ class Bins:
             return np.asarray(on_simplex(mean[None])[0])
         places, found = self._places
         at_edges = np.interp(self.edges, places, found)
-        return np.asarray(np.diff(at_edges))
+        parts = np.diff(at_edges)
+        return np.asarray(parts)
 
     @cached_property
     def _variance(self) -> Floats:
@@ -176,7 +178,8 @@ class Bins:
     def quantile(self, level: float, confidence: float) -> tuple[Floats, Floats, Floats]:
         """Value and interval of a quantile: the interval is a set of whole bins."""
         grid, function = self._inside
-        value = np.array([np.interp(level, row, grid) for row in function])
+        crossings = [np.interp(level, row, grid) for row in function]
+        value = np.array(crossings)
         may = self._may_be_in(level, confidence)
         # Where no bin seems possible, all are.
         may[~may.any(axis=1)] = True
@@ -230,7 +233,8 @@ class Bins:
         noise = _noise_at_edges(self.bins, self.noise)
         weight = _weight(noise)
         middle = weight @ self._so_far / weight.sum()
-        squares = ((self._so_far - middle) ** 2).mean(axis=1) - noise
+        apart = self._so_far - middle
+        squares = (apart**2).mean(axis=1) - noise
         return less_than_spread(self.bins, self.noise, self.moved, squares)
 
 
@@ -243,19 +247,23 @@ def less_than_spread(bins: int, noise: Floats, moved: Floats, squares: Floats) -
     """
     if len(noise) < SPREAD:
         return np.asarray(noise < 1.0)
-    weight = _weight(_noise_at_edges(bins, noise))
+    at_edges = _noise_at_edges(bins, noise)
+    weight = _weight(at_edges)
     between = float(weight @ squares / weight.sum())
     sizes = [sum_zero.mean_size(bins, cut) for cut in range(1, bins)]
     error = np.mean(sizes) * noise + _BIAS * moved
-    return np.asarray(error <= _ERROR * np.sqrt(max(between, 0.0)))
+    spread = math.sqrt(max(between, 0.0))
+    return np.asarray(error <= _ERROR * spread)
 
 
 def _noise_at_edges(bins: int, noise: Floats) -> Floats:
     """Returns the variance of the noise of each cell's shares, a mean over the edges."""
     variances = [sum_zero.variance(bins, cut) for cut in range(1, bins)]
-    return np.asarray(noise**2 * np.mean(variances))
+    of_unit = np.mean(variances)
+    return np.asarray(of_unit * noise**2)
 
 
 def _weight(noise: Floats) -> Floats:
     """Returns how much each cell says of the spread between cells, by its noise at edges."""
-    return np.asarray(1 / (noise + _NOISE) ** 2)
+    variance = noise + _NOISE
+    return np.asarray(1 / variance**2)

@@ -171,7 +171,9 @@ def _mixed(found: Floats, evenly: float) -> Floats:
 def _at_ranks(found: Floats, ranks: Floats, evenly: float, bits: int) -> list[int]:
     """Returns the edges, in ticks, at ranks of a distribution of which a part is even."""
     places = np.arange(2**FINE + 1)
-    inner = np.rint(np.interp(ranks, _mixed(found, evenly), places)).astype(np.int64)
+    mixed = _mixed(found, evenly)
+    at_ranks = np.interp(ranks, mixed, places)
+    inner = np.rint(at_ranks).astype(np.int64)
     # An edge at an end of the bounds would leave an empty bin.
     inside = np.unique(inner[(inner > 0) & (inner < 2**FINE)])
     return [int(each) << (bits - FINE) for each in inside]
@@ -184,4 +186,5 @@ def on_simplex(rows: Floats) -> Floats:
     excess = (falling.cumsum(axis=1) - 1) / number
     last = (falling > excess).sum(axis=1) - 1
     less = excess[np.arange(len(rows)), last]
-    return np.asarray(np.maximum(rows - less[:, None], 0.0))
+    moved = rows - less[:, None]
+    return np.asarray(np.maximum(moved, 0.0))

@@ -160,8 +160,9 @@ def statuses(numbers: Estimates) -> list[str]:
 
 def _means(numbers: Estimates, confidence: float) -> Interval:
     """Returns means with their intervals."""
-    found = *values_of(numbers, confidence), numbers.value
-    return Interval(*(spread(numbers.basis, each) for each in found))
+    of_planned = *values_of(numbers, confidence), numbers.value
+    of_all = [spread(numbers.basis, each) for each in of_planned]
+    return Interval(*of_all)
 
 
 def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: float) -> Interval:
@@ -181,7 +182,8 @@ def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: fl
     scale = spread(of_mean.basis, of_mean.noise_scale)
     noise = of_mean.basis.law.variance * scale**2
     both = np.maximum(between + noise, 1e-300)
-    error = np.minimum(between * noise / both, square.value / 2)
+    expected = between * noise / both
+    error = np.minimum(expected, square.value / 2)
     farthest = np.maximum(centre - mean.low, mean.high - centre)
     least = np.maximum(square.low - farthest**2, 0.0)
     # No deviation of values within the bounds is larger than half of their width.
@@ -190,5 +192,6 @@ def standard_deviation(of_mean: Estimates, of_squares: Estimates, confidence: fl
     highest = np.minimum(np.sqrt(square.high), largest)
     variance = np.maximum(square.value - error, 0.0)
     value = np.clip(np.sqrt(variance), lowest, highest)
-    noisy = np.sqrt(np.maximum(square.noisy, 0.0))
+    noisy_square = np.maximum(square.noisy, 0.0)
+    noisy = np.sqrt(noisy_square)
     return Interval(value, lowest, highest, noisy)

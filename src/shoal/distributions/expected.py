@@ -38,9 +38,9 @@ def has_ranks(plan: Parts) -> bool:
 
 def typical_interval(units: Units, level: float) -> Ends:
     """Returns the interval of a quantile of a cell with the median noise and moved weight."""
-    return interval_of_ranks(
-        units.bins, float(np.median(units.noise)), float(np.median(units.moved)), level
-    )
+    noise = float(np.median(units.noise))
+    moved = float(np.median(units.moved))
+    return interval_of_ranks(units.bins, noise, moved, level)
 
 
 def interval_of_ranks(bins: int, noise: float, moved: float, level: float) -> Ends:
@@ -71,11 +71,12 @@ def expected_reliable(units: Units, between: float = CELLS) -> int:
     record = weight**2 / units.counts.count[units.member]
     of_record = np.bincount(units.cell, record, size)
     users = between + (1 - between) / (1 - CELLS) * USERS
-    of_cells, with_users, with_records = (
-        _spread_of_shares(edges, part) for part in (between, users, 1.0)
-    )
-    own = of_user * (with_users - of_cells) + of_record * (with_records - with_users)
-    squares = np.asarray(of_cells + own, dtype=np.float64)
+    of_cells = _spread_of_shares(edges, between)
+    with_users = _spread_of_shares(edges, users)
+    with_records = _spread_of_shares(edges, 1.0)
+    squares = np.full(size, of_cells)
+    squares += of_user * (with_users - of_cells)
+    squares += of_record * (with_records - with_users)
     reliable = less_than_spread(units.bins, units.noise, units.moved, squares)
     return int((reliable & (units.moved <= MOST_MOVED)).sum())
 

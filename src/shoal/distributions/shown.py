@@ -48,18 +48,22 @@ def typical(plan: Parts, kind: Statistic) -> Floats:
         assert units is not None
         bins = units.bins + len(plan.request.thresholds)
         noise = sum_zero.mean_size(bins, bins // 2) * units.noise
-        every[units.cells] = np.minimum(noise + TYPICAL_BIAS * units.moved, 1.0)
+        bias = TYPICAL_BIAS * units.moved
+        every[units.cells] = np.minimum(noise + bias, 1.0)
     elif kind.kind in ("mean", "sum"):
         facts = plan.planned["mean"]
-        every[facts.planned] = typical_errors(facts) * SD * facts.width
+        deviation = SD * facts.width
+        every[facts.planned] = typical_errors(facts) * deviation
         if kind.kind == "sum":
             every = every * counts.records
     else:
         facts = plan.planned["squares"]
         relative = _OF_SQUARES * SD**2
         error = typical_errors(facts, relative) * relative * facts.width
-        deviation = SD * plan.planned["mean"].width
-        every[facts.planned] = error if kind.kind == "variance" else error / (2 * deviation)
+        if kind.kind == "std":
+            deviation = SD * plan.planned["mean"].width
+            error = error / (2 * deviation)
+        every[facts.planned] = error
     return every[plan.shown]
 
 
@@ -74,7 +78,8 @@ def _dominated(plan: Parts, kind: Statistic) -> Bools:
     """Returns in which cells that readers see caps move too much weight to be reliable."""
     every = np.zeros(plan.counts.n_cells, dtype=bool)
     if kind.kind in OF_MEANS:
-        facts = plan.planned["squares" if kind.kind in OF_SQUARES else "mean"]
+        part = "squares" if kind.kind in OF_SQUARES else "mean"
+        facts = plan.planned[part]
         every[facts.planned] = dominated(facts)
     else:
         assert plan.units is not None
@@ -138,7 +143,9 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
 
 def _forecasts(plan: Parts) -> Iterator[str]:
     """Yields how many cells will be reliable: of means, and of what follows from bins."""
-    found = {"Means": verdict(plan.planned["mean"]) if "mean" in plan.planned else ""}
+    found = {}
+    if "mean" in plan.planned:
+        found["Means"] = verdict(plan.planned["mean"])
     units = plan.units
     # In fewer cells counts alone decide it.
     if units is not None and len(units.cells) >= SPREAD and has_ranks(plan):
@@ -156,12 +163,13 @@ def _intervals(plan: Parts) -> Iterator[str]:
         if kind.kind in QUANTILES and has_ranks(plan):
             low, high = typical_interval(plan.units, kind.level)
             found.append(f"{kind.name} {low:.0%} to {high:.0%}")
-    if found:
-        yield (
-            "Intervals are whole bins. In a typical cell that is like the others they will reach, "
-            "in quantiles of all records from 0% (the lower bound) to 100%: "
-            f"{', '.join(found)}."
-        )
+    if not found:
+        return
+    yield (
+        "Intervals are whole bins. In a typical cell that is like the others they will reach, "
+        "in quantiles of all records from 0% (the lower bound) to 100%: "
+        f"{', '.join(found)}."
+    )
 
 
 def _notes(plan: Parts) -> Iterator[str]:
@@ -176,7 +184,8 @@ def _notes(plan: Parts) -> Iterator[str]:
     if units is not None:
         found = f"{units.bins} bins are found with " if units.rounds else ""
         if found:
-            part = units.vote * units.rounds / 2**BITS / float(plan.request.epsilon)
+            spent = units.vote * units.rounds / 2**BITS
+            part = spent / float(plan.request.epsilon)
             found += f"{part:.0%} of epsilon. "
         yield (
             "Columns of shares and quantiles have typical errors in percent of a cell's records: "
@@ -200,7 +209,9 @@ def _dominating(plan: Parts) -> str:
 
 def warnings_of(plan: Parts) -> Iterator[str]:
     """Yields what a custodian should read before spending anything, each sentence once."""
-    of_means = (each for facts in plan.planned.values() for each in plan_warnings(facts))
+    of_means: list[str] = []
+    for facts in plan.planned.values():
+        of_means.extend(plan_warnings(facts))
     yield from dict.fromkeys(of_means)
     yield from _few_users(plan)
 
@@ -216,7 +227,10 @@ def _few_users(plan: Parts) -> Iterator[str]:
 
 def warnings_of_release(plan: Parts, parts: Mapping[str, PublishedPart]) -> Iterator[str]:
     """Yields the warnings of all parts, each once."""
-    yield from dict.fromkeys(each for part in parts.values() for each in part.warnings)
+    of_parts: list[str] = []
+    for part in parts.values():
+        of_parts.extend(part.warnings)
+    yield from dict.fromkeys(of_parts)
     yield from _few_users(plan)
 
 

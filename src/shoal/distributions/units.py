@@ -175,9 +175,11 @@ def plan_units(
         if cap < 1:
             noise = _noise(user, cell, weight)
         moved = np.bincount(cell, np.abs(weight - share)) / 2
-        bins = _bins_of(np.minimum(noise / left, 1.0)) if finds else 1
-        of_noise = _size(bins) * noise / left
-        errors = np.hypot(of_noise, TYPICAL_BIAS * moved)
+        noise_of_cells = noise / left
+        bins = _bins_of(noise_of_cells) if finds else 1
+        of_noise = _size(bins) * noise_of_cells
+        of_bias = TYPICAL_BIAS * moved
+        errors = np.hypot(of_noise, of_bias)
         error = float(np.log(errors).mean())
         if best is None or error < best[0]:
             rate = weight / noise[cell]
@@ -200,13 +202,15 @@ def _part(epsilon: float, users: int, noise: Floats) -> float:
     if everyone < _FEWEST:
         return 0.0
     of_few = min(_MOST_PART, _PART / everyone)
-    of_noisy = min(_NOISY_PART, float(np.median(noise)) / epsilon)
+    of_typical_cell = float(np.median(noise)) / epsilon
+    of_noisy = min(_NOISY_PART, of_typical_cell)
     return max(_LEAST_PART, of_few, of_noisy)
 
 
 def _bins_of(noise: Floats) -> int:
     """Returns how many bins are worth their noise, of which a unit is given in parts of cells."""
-    wanted = math.pow(_BINS / float(noise.mean()), 2 / 3)
+    of_cell = float(np.minimum(noise, 1.0).mean())
+    wanted = math.pow(_BINS / of_cell, 2 / 3)
     return round(min(max(wanted, _FEWEST_BINS), _MOST_BINS))
 
 
@@ -214,7 +218,8 @@ def _size(bins: int) -> float:
     """Returns the typical noise below an edge in the middle of so many bins, in units of noise."""
     if bins == 1:
         return _NOISE
-    return max(_NOISE, float(sum_zero.mean_size(bins, bins // 2)))
+    middle = bins // 2
+    return max(_NOISE, float(sum_zero.mean_size(bins, middle)))
 
 
 def _noise(user: Ints, cell: Ints, weight: Floats) -> Floats:
