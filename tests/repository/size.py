@@ -24,7 +24,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
     "presence": (("presence",), 16_941),
-    "distributions": (("distributions",), 15_432),
+    "distributions": (("distributions",), 15_453),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
     "privacy": (("privacy",), 12_391),

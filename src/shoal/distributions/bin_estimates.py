@@ -173,7 +173,9 @@ class Bins:
         band = self.band(last - first, confidence)
         low = np.clip(number - band, 0.0, 1.0)
         high = np.clip(number + band, 0.0, 1.0)
-        return value, np.minimum(low, value), np.maximum(high, value)
+        low = np.minimum(low, value)
+        high = np.maximum(high, value)
+        return value, low, high
 
     def quantile(self, level: float, confidence: float) -> tuple[Floats, Floats, Floats]:
         """Value and interval of a quantile: the interval is a set of whole bins."""
@@ -184,7 +186,8 @@ class Bins:
         # Where no bin seems possible, all are.
         may[~may.any(axis=1)] = True
         first = may.argmax(axis=1)
-        last = self.bins - may[:, ::-1].argmax(axis=1)
+        from_above = may[:, ::-1]
+        last = self.bins - from_above.argmax(axis=1)
         below = np.maximum(self.edges[first] - self.half_tick, self.edges[0])
         low = np.minimum(below, value)
         above = np.minimum(self.edges[last] + self.half_tick, self.edges[-1])
@@ -221,7 +224,8 @@ class Bins:
         before = np.zeros_like(self.value)
         so_far = np.cumsum(self.value, axis=1)
         before[:, 1:] = so_far[:, :-1]
-        rising = before[:, at] + self.value[:, at] * part
+        inside = self.value[:, at] * part
+        rising = before[:, at] + inside
         # A hair of slope, so that every level has one place.
         return grid, rising + 1e-12 * np.arange(len(grid))
 

@@ -86,7 +86,8 @@ def _spread_of_shares(edges: Floats, part: float) -> float:
 
     The mean over the edges, of values with mean 0 and variance 1.
     """
-    middle = ndtri((np.arange(_PLACES) + 0.5) / _PLACES) * part**0.5
+    ranks = (np.arange(_PLACES) + 0.5) / _PLACES
+    middle = ndtri(ranks) * part**0.5
     deviation = max(1 - part, 1e-12) ** 0.5
     shares = ndtr((edges - middle[:, None]) / deviation)
     return float(shares.var(axis=0).mean())

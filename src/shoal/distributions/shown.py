@@ -83,7 +83,8 @@ def _dominated(plan: Parts, kind: Statistic) -> Bools:
         every[facts.planned] = dominated(facts)
     else:
         assert plan.units is not None
-        every[plan.units.cells] = plan.units.moved > MOST_MOVED
+        dominated_cells = plan.units.moved > MOST_MOVED
+        every[plan.units.cells] = dominated_cells
     return every[plan.shown]
 
 
@@ -135,7 +136,8 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
         rows.append([printable(names[at]), f"{users[at]:,}", f"{records[at]:,}", *texts])
     if hidden > 0:
         rows.insert(SHOWN // 2, [f"... {hidden:,} more"])
-    titles = [cell_title(plan.shown_cells), "users", "records", *plan.request.statistics]
+    cell = cell_title(plan.shown_cells)
+    titles = [cell, "users", "records", *plan.request.statistics]
     notes = [*_notes(plan)]
     warnings = [*warnings_of(plan)]
     return TextTable("\n".join(head), titles, rows, notes, warnings)
