@@ -91,6 +91,22 @@ def test_what_is_released_is_near_the_truth() -> None:
     assert bins.groupby("branch")["share"].sum().to_numpy() == pytest.approx(np.ones(3))
 
 
+def test_cells_with_too_few_noisy_users_are_marked() -> None:
+    """By the noisy number that everybody sees, and users themselves are not."""
+    asked = {**ASKED, "statistics": ["users", "mean"], "min_users": 2000}
+    found = plan(records(visits()), **asked).release(records(visits()), noise=shoal.Simulated(3))
+    table = found.to_pandas().set_index(["statistic", "branch"])
+    users = table.loc["users"]
+    below = table.loc["mean", "status"] == "below min_users"
+    assert below.tolist() == (users["value"] < 2000).tolist()
+    assert 0 < below.sum() < 3
+    assert set(users["status"]) == {"reliable"}
+    checks = shoal.verify(found.manifest).checks
+    assert [each.claim for each in checks if not each.holds] == ["noise of the operating system"]
+    with pytest.raises(shoal.InputError, match="add users"):
+        plan(records(visits()), **asked | {"statistics": ["mean"]})
+
+
 def test_nothing_depends_on_rows_in_what_is_asked_or_shown() -> None:
     """P-EMPTY: tables of no, one or foreign users give results of the same form, and no message."""
     empty = visits().slice(0, 0)

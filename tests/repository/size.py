@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 14_311),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 18_233),
+    "presence": (("presence",), 18_443),
     "distributions": (("distributions",), 15_503),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "publishing.py", "__main__.py"), 14_088),
     "pictures": (("pictures",), 6_151),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_215),
-    "verification": (("verification",), 29_777),
+    "verification": (("verification",), 29_888),
     "other modules": (
         (
             "__init__.py",
@@ -56,8 +56,8 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 54_560
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 28_147),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_490),
+    "tests": (("tests", "conftest.py"), ".py", 28_163),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_491),
 }
 
 

@@ -27,6 +27,7 @@ WHY = {
     "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
     "few users": "too few for private caps and ranges: give records_per_user, or raise epsilon",
     "few users dominate": "a cap would take too much from heavy users: give records_per_user",
+    "below min_users": "the noisy number of users is below the limit that was asked for",
     "outlying users": "its values may lie beyond the private range: merge cells or raise epsilon",
 }
 # Epsilon times users below which looks are mostly noise.
@@ -123,7 +124,21 @@ class Estimates:
         return float(self.request.epsilon) * self.noisy_users < FEW_USERS
 
     def rows(self, confidence: float) -> Iterator[Row]:
-        """Yields every statistic that was asked for, in its order."""
+        """Yields every statistic that was asked for, in its order; of small cells as such."""
+        for row in self._of_any_cells(confidence):
+            yield row if row.name == "users" else self._marked(row)
+
+    def _marked(self, row: Row) -> Row:
+        """A row of which cells with a noisy number of users below the limit are marked."""
+        if self.request.min_users is None:
+            return row
+        users = np.nan_to_num(self.totals["users"].value)
+        is_below = np.rint(users) < self.request.min_users
+        status = np.where(is_below, "below min_users", np.array(row.status, dtype=object))
+        return row._replace(status=status.tolist())
+
+    def _of_any_cells(self, confidence: float) -> Iterator[Row]:
+        """Yields every statistic, whatever number of users cells have."""
         for kind in self.request.kinds:
             if kind.name in self.totals:
                 yield self._total(kind.name, confidence)

@@ -369,6 +369,7 @@ def plan(
     pieces: int | None = None,
     records_per_user: int | None = None,
     periods: Any = None,
+    min_users: int | None = None,
     like: Release | Literal["last"] | None = None,
 ) -> Plan:
     """Plans statistics of records whose counts are private, without opening their file.
@@ -388,6 +389,7 @@ def plan(
         records_per_user: Each user counts for at most so many of its records.
         periods: The periods that are answered and charged, if the records have a period: names, or
             a text such as "2026-01..2026-12".
+        min_users: Cells with a smaller noisy number of users are marked in the table.
         like: An earlier release as a guide, in place of looks and a range; what is not given is as
             it was there. "last": `shoal.publish` takes the last release from the second one on.
 
@@ -408,6 +410,7 @@ def plan(
         statistics = statistics or before.statistics
         pieces = pieces or before.pieces
         records_per_user = records_per_user or before.records_per_user
+        min_users = min_users or before.min_users
     elif like not in (None, "last"):
         raise InputError(
             f"like is {checks.shown(like)}, which is no release of private counts",
@@ -431,6 +434,7 @@ def plan(
         epsilon=epsilon,
         users=users,
         records_per_user=records_per_user,
+        min_users=min_users,
         periods=periods_of(periods, records.period),
         **more,
     )

@@ -68,6 +68,7 @@ class Request(Model):
         records_per_user: Each user counts for at most so many records; None lets a look decide.
         periods: The periods that are answered and charged, sorted, if a user in one period takes
             the place of a user; empty if not.
+        min_users: A cell with a smaller noisy number of users is marked; None marks none.
         guide: What an earlier release says beforehand, in place of looks and a range.
         like_last: Whether `shoal publish` takes the last release as the guide of the next one.
     """
@@ -85,6 +86,9 @@ class Request(Model):
     ] = None
 
     periods: Annotated[tuple[Text, ...], Field(max_length=MOST_PERIODS)] = ()
+    min_users: Annotated[
+        int | None, checked(checks.whole, "min_users", least=1, most=_MOST_USERS)
+    ] = Field(default=None, exclude_if=is_none)
     guide: Guide | None = Field(default=None, exclude_if=is_none)
     like_last: bool = Field(default=False, exclude_if=operator.not_)
 
@@ -124,6 +128,11 @@ class Request(Model):
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuses what does not go together."""
+        if self.min_users is not None and "users" not in self.statistics:
+            raise InputError(
+                "min_users is compared with the noisy number of users, which is not asked for",
+                "add users to the statistics, or leave min_users out",
+            )
         if self.guide is not None and not self.guide.fits(self.keys.num_rows, self.blocks):
             raise InputError(
                 "the guide is of other cells or statistics than the request",

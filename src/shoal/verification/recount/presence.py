@@ -54,6 +54,7 @@ def differences(release: Release) -> Iterator[str]:
         values = _Values(release, caps)
         yield from differs("the knots", release.knots, values.knots, _CLOSE, 1e-9)
     recounted = [*_rows(release, caps, values, few=few)]
+    _mark(recounted, release.min_users)
     if len(recounted) != len(release.rows):
         yield f"there are {len(release.rows)} statistics, not {len(recounted)}"
         return
@@ -248,6 +249,17 @@ def _rows(
             if few:
                 row["status"] = ["few users"] * release.size
             yield call, row
+
+
+def _mark(rows: list[tuple[str, Document]], min_users: int | None) -> None:
+    """Marks cells whose noisy number of users is below a limit, but for users themselves."""
+    if min_users is None:
+        return
+    users = np.nan_to_num(dict(rows)["users"]["value"])
+    for name, row in rows:
+        if name != "users":
+            pairs = zip(row["status"], users, strict=True)
+            row["status"] = ["below min_users" if n < min_users else s for s, n in pairs]
 
 
 def _limits(name: str) -> tuple[float, float]:

@@ -200,6 +200,7 @@ def of_presence(plan: Document, results: Document) -> Document:
         "asked": request["epsilon"],
         "guess": request["users"],
         "guide": request.get("guide"),
+        "min_users": request.get("min_users"),
         "rounds": plan["rounds"],
     }
 
