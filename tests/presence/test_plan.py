@@ -103,7 +103,7 @@ def test_cells_with_too_few_noisy_users_are_marked() -> None:
     assert set(users["status"]) == {"reliable"}
     checks = shoal.verify(found.manifest).checks
     assert [each.claim for each in checks if not each.holds] == ["noise of the operating system"]
-    with pytest.raises(shoal.InputError, match="add users"):
+    with pytest.raises(shoal.errors.InputError, match="add users"):
         plan(records(visits()), **asked | {"statistics": ["mean"]})
 
 
