@@ -380,10 +380,7 @@ class Release(release.BinRelease[Plan, Drawn]):
     def _checked_bins(self) -> Bins:
         """The bins, or the error that there are none."""
         if self.numbers.bins is None:
-            raise InputError(
-                "no bins were drawn",
-                "ask for median, a quantile, shares or histogram in the plan; then these are free",
-            )
+            raise release.no_bins()
         return self.numbers.bins
 
     def table_of(self, rows: Sequence[Row], *, all: bool = False) -> pa.Table:
