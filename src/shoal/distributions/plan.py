@@ -163,8 +163,9 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         """One row for each cell and statistic: keys, status, counts, and the error to be expected.
 
         Returns:
-            `typical_error` is for values with a standard deviation of a sixth of the bounds' width,
-            and users who are about alike. Nothing is read for it.
+            `typical_error`, and of means and sums `typical_half_width`, half of the 95% interval,
+            are for values with a standard deviation of a sixth of the bounds' width, and users who
+            are about alike. Nothing is read for them.
         """
         return shown.plan_table(self)
 
