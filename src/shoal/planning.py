@@ -81,7 +81,10 @@ def plan(
 
             Private counts: `pieces` (of the private range, for medians and the like; 8), `periods`
             (those that are answered and charged, if the records have a period: names, or
-            "2026-01..2026-12"; `users` is then about how many users in periods there are).
+            "2026-01..2026-12"; `users` is then about how many users in periods there are), `like`
+            (an earlier release, or its manifest, as a guide: nothing is spent on a look and a
+            range, and what is not given is as it was there; "last": `shoal.publish` takes the last
+            release from the second one on).
 
             Public counts: `bounds` (range of the values, if counts are given in place of records),
             `objective` (`typical` or `worst_case`: the error to minimise, expected of ordinary
@@ -133,8 +136,11 @@ def plan(
     empty: tuple[Any, ...] = (None, {}, [], ())
     every = given | more
     asked = {name: each for name, each in every.items() if each not in empty}
+    like = asked.get("like")
+    if like is not None and not isinstance(like, Release) and str(like) != "last":
+        asked["like"] = load(like)
     family = family_of(asked, private=is_private).plan
-    if is_private and keys is None and users is None:
+    if is_private and keys is None and users is None and like in (None, "last"):
         raise InputError(
             "the counts of these records are private, so that nothing is known of them",
             'give keys= and about how many users there are, such as keys={"branch": ["North"]}, '

@@ -100,6 +100,8 @@ def publish(
     if isinstance(old.plan, presence.Plan):
         # The cells are public, and nothing of new records changes the plan.
         same = old.plan.of_periods(periods, records.period)
+        if old.release is not None and same.request.like_last:
+            same = same.like(old.release)
         done = same.release(records, **options)
         charged_periods = same.request.periods or None
     else:
@@ -220,18 +222,20 @@ def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwri
 
 
 class _Earlier(NamedTuple):
-    """An earlier request, its cells and columns; with private counts also its plan."""
+    """An earlier request, its cells and columns; with private counts also its plan, and itself."""
 
     request: Any
     cells: set[str]
     source: Mapping[str, Any] | None
     plan: presence.Plan | None = None
+    release: presence.Release | None = None
 
 
 def _earlier(like: files.Place) -> tuple[_Earlier, str]:
     """Returns what a manifest, a record or a plan asked, and its privacy unit if it has one."""
     found: Any = load(like)
     unit = ""
+    release = found if isinstance(found, presence.Release) else None
     if not isinstance(found, plans.Plan):
         unit = found.said.guarantee.unit.name
         if found.plan_model.family == "cells":
@@ -242,7 +246,7 @@ def _earlier(like: files.Place) -> tuple[_Earlier, str]:
         found = found.plan
     if isinstance(found, presence.Plan):
         cells = set(keys.labels(found.request.keys))
-        return _Earlier(found.request, cells, found.source, found), unit
+        return _Earlier(found.request, cells, found.source, found, release), unit
     if isinstance(found, PublicPlan):
         cells = set(keys.labels(found.shown_cells))
         return _Earlier(found.request, cells, found.source), unit

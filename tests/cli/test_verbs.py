@@ -357,7 +357,7 @@ def test_help_is_fast_and_short(shell: Shell) -> None:
     verbs = listed[: len(VERBS)]
     assert [line.split()[0] for line in verbs] == [*VERBS]
     assert all(len(line) <= 80 and line.endswith(".") and "..." not in line for line in verbs)
-    assert shell.good("plan", "--help").count("\n  --") == 29
+    assert shell.good("plan", "--help").count("\n  --") == 30
     status, out, err = shell.run("ledger")
     assert (status, out, err) == (2, shell.good("ledger", "--help"), "")
     assert shell.good("--version") == f"shoal {version('shoal')}\n"

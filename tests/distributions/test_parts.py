@@ -104,15 +104,35 @@ def test_deviations_are_near_and_covered() -> None:
     """With much epsilon they are nearly those of the data, within bounds; the root of variances."""
     table = _table(users=3000)
     records = _records(table)
-    plan = shoal.plan(records, epsilon=40, statistics=["std", "variance"])
-    found = plan.release(records, noise=shoal.Simulated(4)).to_pandas()
-    std, variance = (found[found["statistic"] == name] for name in ("std", "variance"))
+    plan: Any = shoal.plan(records, epsilon=40, statistics=["std", "variance"])
     value = np.clip(table["value"].to_numpy(), *BOUNDS)
     at = table["at"].to_numpy()
     true = np.array([value[at == cell].std() for cell in range(3)])
-    assert std["value"].to_numpy() == pytest.approx(true, rel=0.02)
-    assert ((std["low"] <= true) & (true <= std["high"])).all()
-    assert variance["value"].to_numpy() == pytest.approx(std["value"].to_numpy() ** 2)
+    covered = []
+    for turn in range(20):
+        found = plan.release(records, noise=shoal.Simulated(turn)).to_pandas()
+        std, variance = (found[found["statistic"] == name] for name in ("std", "variance"))
+        assert std["value"].to_numpy() == pytest.approx(true, rel=0.02)
+        assert variance["value"].to_numpy() == pytest.approx(std["value"].to_numpy() ** 2)
+        covered.append((std["low"] <= true) & (true <= std["high"]))
+    # At least 95% are covered; 51 of 60 are with a probability above 99%.
+    assert np.sum(covered) >= 51
+
+
+def test_few_large_squares_of_a_single_cell_are_not_cut() -> None:
+    """A few incomes at the upper bound are most of a deviation, and no other cell shows them."""
+    rng = np.random.default_rng(54)
+    pay = np.minimum(np.exp(rng.normal(10.5, 0.6, 12_000)), 400_000)
+    pay[:24] = 400_000 * rng.random(24) ** 0.2
+    table = pa.table({"who": np.arange(12_000), "pay": pay})
+    columns: dict[str, Any] = {"user": "who", "value": "pay", "counts": "public"}
+    records = shoal.Records(table, bounds=(0, 400_000), **columns)
+    plan: Any = shoal.plan(records, epsilon=1, statistics=["std"])
+    covered = 0
+    for turn in range(10):
+        found = plan.release(records, noise=shoal.Simulated(turn)).to_pandas()
+        covered += int(found["low"][0] <= pay.std() <= found["high"][0])
+    assert covered >= 9
 
 
 def test_too_many_records_for_squares_are_refused() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import shoal
 from shoal.presence.draw import draw
+from shoal.presence.guide import CapPart, Guide
 from shoal.presence.keys import cells_of
 from shoal.presence.request import Request
 from shoal.presence.rounds import rounds_of
@@ -28,6 +29,19 @@ WANTED: dict[str, dict[str, Any]] = {
     "all": {"statistics": ["users", "records", "sum", "mean", "median", "histogram"]},
     "users of few cells": {"statistics": ["users", "records"], "few": True},
     "at most five records": {"statistics": ["records", "sum", "mean"], "records_per_user": 5},
+    "with a guide": {
+        "statistics": ["records", "median"],
+        "guide": Guide(
+            release="before",
+            users=40,
+            priority=(0.1, 30, 1, 1, 1e-9, 1e9, 2, 1, 1, 1, 1, 5),
+            caps={
+                name: CapPart(size=size, up=1, moved=0, users=9, known=True, hull=False)
+                for name, size in (("records", 7), ("values", 1e-3))
+            },
+            range=5,
+        ),
+    },
 }
 
 

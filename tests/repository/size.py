@@ -23,8 +23,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 14_311),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 16_941),
-    "distributions": (("distributions",), 15_453),
+    "presence": (("presence",), 18_233),
+    "distributions": (("distributions",), 15_503),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
     "privacy": (("privacy",), 12_391),
@@ -32,10 +32,10 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
         ("release", "documents", "files", "checks.py", "errors.py"),
         13_521,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 14_007),
+    "cli": (("cli", "publishing.py", "__main__.py"), 14_088),
     "pictures": (("pictures",), 6_151),
-    "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_169),
-    "verification": (("verification",), 29_711),
+    "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_215),
+    "verification": (("verification",), 29_777),
     "other modules": (
         (
             "__init__.py",
@@ -53,11 +53,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 9.38, 0.3
-STUDIES = 54_073
+STUDIES = 54_560
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 27_998),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_466),
+    "tests": (("tests", "conftest.py"), ".py", 28_147),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_490),
 }
 
 

@@ -98,6 +98,14 @@ AboutUsers = Annotated[
     int | None,
     first("About how many users there are: known beforehand, not from the file.", "--users"),
 ]
+Guide = Annotated[
+    str | None,
+    later(
+        "Private counts: the manifest of an earlier release as a guide, in place of looks and a "
+        "range; or last, with which `shoal publish` takes the last release.",
+        "--like",
+    ),
+]
 RecordsPerUser = Annotated[
     int | None, first("Each user counts for at most so many records.", "--records-per-user")
 ]

@@ -9,7 +9,7 @@ from shoal.errors import InputError
 from shoal.progress import bar, working
 
 # The options of `shoal.plan` that a request of public counts does not hold.
-_NOT_OF_REQUESTS = ("keys", "users", "periods", "records_per_user")
+_NOT_OF_REQUESTS = ("keys", "users", "periods", "records_per_user", "like")
 
 
 def plan(
@@ -36,6 +36,7 @@ def plan(
     period: o.Period = None,
     periods: o.Periods = None,
     times: o.Times = None,
+    like: o.Guide = None,
     advice: o.Advice = False,
     picture: o.Picture = None,
     force: o.Force = False,
@@ -73,6 +74,7 @@ def plan(
         "users": users,
         "records_per_user": records_per_user,
         "periods": listed(periods),
+        "like": like,
         "delta": None if delta == "0" else delta,
         "max_error": max_error,
         "objective": objective,

@@ -100,8 +100,10 @@ def plans_of(counts: Counts, request: Request) -> dict[str, Facts]:
     """Returns the plan of each part of a request that is one of means."""
     check_squares(counts, request)
     counting = {"mean": 1.0, "squares": _COUNTING}
+    cells = len(planned_cells(counts, request))
     return {
-        part: make_plan(counts, request.of_part(part), counting[part]) for part in request.of_means
+        part: make_plan(counts, request.of_part(part, cells), counting[part])
+        for part in request.of_means
     }
 
 

@@ -144,9 +144,11 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
             raise LookupError
         check_squares(counts, request)
         planned = {}
+        cells = len(planned_cells(counts, request))
         for name in request.of_means:
             decision = document.parts[name].decision.decision(counts.n_users)
-            planned[name] = met(Facts(counts, request.of_part(name), decision))
+            of_part = request.of_part(name, cells)
+            planned[name] = met(Facts(counts, of_part, decision))
         source = None if document.records is None else document.records.to_document()
         check_period(source, counts)
         units = document.bins and document.bins.units_of(counts, planned_cells(counts, request))

@@ -26,6 +26,7 @@ from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.release.envelope import TwoBounds
 from shoal.release.statistics import Statistic, named, read_statistic
+from shoal.theory.user_clipping import SPREAD
 
 # Statistics that follow from the mean, and from squares about it.
 OF_MEANS = ("mean", "sum", "std", "variance")
@@ -149,19 +150,23 @@ class Request(Model):
         above = Statistic(named("share_above", last), "share_above", (last,))
         return [below[0], *between, above]
 
-    def of_part(self, part: str) -> CellsRequest:
-        """Returns the request for the means of values, or of squares about released means."""
+    def of_part(self, part: str, cells: int) -> CellsRequest:
+        """Returns the request for the means of values, or of squares about released means.
+
+        Squares are small beside the square of the width, unless values fill the bounds; but in
+        few cells, of which one does not tell how much they differ, a narrower range may cut much.
+        """
         many = len(self.parts)
         is_mean = part == "mean"
         low, high = map(Fraction, self.bounds)
         of_squares = 0.0, float((high - low) ** 2)
+        of_width = "tight" if cells < SPREAD else "loose"
         return CellsRequest(
             bounds=self.bounds if is_mean else of_squares,
             tick_bits=self.tick_bits,
             epsilon=self.epsilon / many,
             delta=self.delta / len(self.of_means),
-            # Squares are small beside the square of the width, unless values fill the bounds.
-            range=self.range if is_mean else self.range or "loose",
+            range=self.range if is_mean else self.range or of_width,
             min_users=self.min_users,
             min_records=self.min_records,
         )

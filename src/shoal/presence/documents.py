@@ -10,6 +10,7 @@ from pydantic import Field
 from shoal.documents.model import Model, is_none
 from shoal.presence.draw import Drawn
 from shoal.presence.estimates import Estimates
+from shoal.presence.guide import CapPart
 from shoal.presence.look import ranges_of, sizes_of
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round
@@ -55,17 +56,6 @@ class PlanDocument(plans.PlanDocument):
     records: Columns | None
     rounds: dict[str, RoundPart]
     claims: plans.Claims
-
-
-class CapPart(Model):
-    """How much of a user counts: see `shoal.presence.look.Cap`."""
-
-    size: float
-    up: float
-    moved: float
-    users: float
-    known: bool
-    hull: bool
 
 
 class Results(Model):
@@ -154,8 +144,9 @@ def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, 
         == {name: len(sizes_of(name, cells).edges) for name in looked}
         and (noisy_cells is not None) == ("cells" in rounds)
         and (noisy_cells is None or len(noisy_cells) == cells)
-        and (position is not None) == ("range" in rounds)
+        and (position is not None) == (request.n_pieces > 0)
         and (position is None or 0 <= position < ranges)
+        and (request.guide is None or position == request.guide.range)
     )
     if not fits:
         raise LookupError

@@ -100,7 +100,7 @@ def draw(request: Request, rounds: Mapping[str, Round], records: Records, noise:
     first = look_of(request, rounds, in_users, {})
     seen = _sizes(request, rounds, found, first, noise)
     look = look_of(request, rounds, in_users, _in_users(rounds, seen))
-    chosen = None
+    chosen = None if request.guide is None else request.guide.range
     if "range" in rounds:
         scores = _scores(request, rounds, found, look)
         chosen = noise.select(scores, 2.0 ** rounds["range"].bits, _RANGE)

@@ -30,7 +30,7 @@ _LEAST = 1.5
 # How much totals are scaled up at most for what caps cut off.
 _MOST_UP = 2.0
 # The part of the weight that caps may move if a look says nothing.
-_UNKNOWN = 0.5
+UNKNOWN = 0.5
 # The part of its users that a look must see for a cap.
 _SEEN = 0.6
 # The size, in caps, of heavy users whom noise may hide.
@@ -118,7 +118,7 @@ def cap_of(seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, l
     low, high = _bulk(seen, top, scale)
     is_clear = seen[top] >= STANDS_OUT * scale
     if not is_clear or seen[low : high + 1].sum() < _SEEN * seen.sum():
-        return Cap(float(sizes.edges[0]), moved=_UNKNOWN, known=False)
+        return Cap(float(sizes.edges[0]), moved=UNKNOWN, known=False)
     place = np.arange(len(seen))
     is_bulk = (place >= low) & (place <= high)
     users = np.maximum(seen, 0.0)
@@ -135,7 +135,7 @@ def cap_of(seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, l
     possible = np.where(is_bulk | (seen > STANDS_OUT * scale), users, 0.0)
     moved = _moved(possible * middles, np.minimum(size / middles, 1.0))
     moved += _HIDDEN * scale * size / total
-    return Cap(size, min(total / kept, _MOST_UP), min(moved, _UNKNOWN), kept / size)
+    return Cap(size, min(total / kept, _MOST_UP), min(moved, UNKNOWN), kept / size)
 
 
 def _moved(amounts: Floats, kept: Floats) -> float:
@@ -163,6 +163,10 @@ def look_of(
 ) -> Look:
     """Returns what follows from the noisy numbers of both looks, in users."""
     cells = request.keys.num_rows
+    guide = request.guide
+    if guide is not None:
+        of_guide = {name: Cap(**vars(each)) for name, each in guide.caps.items()}
+        return Look(np.array(guide.priority), guide.users, of_guide)
     answers = rounds["answers"]
     scale = rounds["cells"].scale("cells") if "cells" in rounds else 0.0
     users = float(request.users)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ from shoal.presence.documents import (
     drawn_of,
 )
 from shoal.presence.draw import Drawn, draw
+from shoal.presence.earlier import guide_of
 from shoal.presence.estimates import Estimates
 from shoal.presence.keys import cells_of, periods_of
 from shoal.presence.request import Request
@@ -147,6 +148,19 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         """The same plan for other periods, which must be given if it is of periods at all."""
         periods = periods_of(given, rule)
         return replace(self, request=self.request.model_copy(update={"periods": periods}))
+
+    def like(self, before: Release) -> Self:
+        """The same plan with an earlier release as the guide, in place of looks and a range.
+
+        Args:
+            before: A release of private counts with the same bounds and statistics.
+
+        Raises:
+            InputError: It has others, or saw too few users.
+        """
+        guide = guide_of(before.numbers, before.said.name, self.request)
+        request = self.request.model_copy(update={"guide": guide})
+        return replace(self, request=request, rounds=rounds_of(request))
 
     def _text(self) -> TextTable:
         return shown.plan_text(self.request, self.rounds, self.protected, self.warnings())
@@ -355,6 +369,7 @@ def plan(
     pieces: int | None = None,
     records_per_user: int | None = None,
     periods: Any = None,
+    like: Release | Literal["last"] | None = None,
 ) -> Plan:
     """Plans statistics of records whose counts are private, without opening their file.
 
@@ -373,6 +388,8 @@ def plan(
         records_per_user: Each user counts for at most so many of its records.
         periods: The periods that are answered and charged, if the records have a period: names, or
             a text such as "2026-01..2026-12".
+        like: An earlier release as a guide, in place of looks and a range; what is not given is as
+            it was there. "last": `shoal.publish` takes the last release from the second one on.
 
     Returns:
         A plan, whose loss is the same for all records.
@@ -383,13 +400,27 @@ def plan(
     Guarantees: G-LOSS, G-PURE.
     """
     checks.instance(records, Records, "records", "give shoal.Records")
+    more: dict[str, Any] = {"like_last": like is not None}
+    if isinstance(like, Release):
+        before = like.plan.request
+        keys = before.keys if keys is None else keys
+        users = max(round(like.numbers.look.users), 1) if users is None else users
+        statistics = statistics or before.statistics
+        pieces = pieces or before.pieces
+        records_per_user = records_per_user or before.records_per_user
+    elif like not in (None, "last"):
+        raise InputError(
+            f"like is {checks.shown(like)}, which is no release of private counts",
+            'give the manifest of an earlier release, or like="last"',
+        )
     if users is None:
         raise InputError(
             "the number of users is unknown",
             "give about how many there are, such as users=5000 (--users 5000): from an earlier "
             "release or common knowledge, not from these records",
         )
-    more = {} if pieces is None else {"pieces": pieces}
+    if pieces is not None:
+        more["pieces"] = pieces
     if statistics is None:
         statistics = ["users"] if records.value is None else ["users", "mean"]
     request = Request.of(
@@ -410,4 +441,5 @@ def plan(
             "give value= and bounds= with the records, or ask for users and records alone",
         )
     shown.check_worth(request)
-    return Plan(request, rounds_of(request), records.describe())
+    made = Plan(request, rounds_of(request), records.describe())
+    return made.like(like) if isinstance(like, Release) else made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -10,8 +11,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from shoal import checks
 from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
-from shoal.documents.model import Model, checked
+from shoal.documents.model import Model, checked, is_none
 from shoal.errors import InputError
+from shoal.presence.guide import Guide
 from shoal.privacy.budget import check_epsilon
 from shoal.privacy.unit import MOST_PERIODS
 from shoal.release.envelope import Keys, Text, TwoBounds
@@ -66,6 +68,8 @@ class Request(Model):
         records_per_user: Each user counts for at most so many records; None lets a look decide.
         periods: The periods that are answered and charged, sorted, if a user in one period takes
             the place of a user; empty if not.
+        guide: What an earlier release says beforehand, in place of looks and a range.
+        like_last: Whether `shoal publish` takes the last release as the guide of the next one.
     """
 
     keys: Keys
@@ -81,6 +85,8 @@ class Request(Model):
     ] = None
 
     periods: Annotated[tuple[Text, ...], Field(max_length=MOST_PERIODS)] = ()
+    guide: Guide | None = Field(default=None, exclude_if=is_none)
+    like_last: bool = Field(default=False, exclude_if=operator.not_)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -110,9 +116,19 @@ class Request(Model):
             return 0
         return 1 if kinds == {"mean"} else self.pieces
 
+    @property
+    def blocks(self) -> set[str]:
+        """The blocks of numbers of which each has a cap."""
+        return {*self.totals, *(["values"] if self.n_pieces else [])}
+
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuses what does not go together."""
+        if self.guide is not None and not self.guide.fits(self.keys.num_rows, self.blocks):
+            raise InputError(
+                "the guide is of other cells or statistics than the request",
+                "make the plan anew with like=",
+            )
         low, high = self.bounds
         limits = [each for kind in self.of_values if "share" in kind.kind for each in kind.numbers]
         for limit in limits:

@@ -82,7 +82,7 @@ def rounds_of(request: Request) -> dict[str, Round]:
     left = epsilon
     found = {}
     first, second = _looks(request, cells)
-    if first or second:
+    if request.guide is None and (first or second):
         many = epsilon * request.users >= _MANY_USERS
         part = epsilon * (_LOOK if many else _LOOK_OF_FEW)
         shares = sum(first.values()) + sum(second.values())
@@ -91,7 +91,7 @@ def rounds_of(request: Request) -> dict[str, Round]:
                 own = part * sum(look.values()) / shares
                 found[name] = _round(own, look, request.users)
         left -= part
-    if request.n_pieces:
+    if request.guide is None and request.n_pieces:
         part = epsilon * (_RANGE if cells >= MANY_CELLS else _RANGE_OF_FEW)
         found["range"] = _round(part, {"range": 1}, request.users)
         left -= part

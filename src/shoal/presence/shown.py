@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted, text_of
 from shoal.presence.estimates import FEW_USERS, WHY, Estimates
+from shoal.presence.guide import Guide
 from shoal.presence.look import STANDS_OUT
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round, rounds_of
@@ -34,7 +35,12 @@ _SCARCE = 5.0
 # Most records of a user that are tried.
 _RECORDS_PER_USER = (3, 5, 10, 20)
 # What a user counts for, in each total.
-_CAPPED = {"users": "cells", "records": "records", "sum": "times the upper bound"}
+_CAPPED = {
+    "users": "cells",
+    "records": "records",
+    "sum": "times the upper bound",
+    "values": "records",
+}
 
 
 def summary(request: Request) -> str:
@@ -59,7 +65,7 @@ def plan_text(
         "of users costs accuracy, never privacy."
     ]
     for name in request.totals:
-        if name != "users" and request.records_per_user is None:
+        if name != "users" and request.records_per_user is None and request.guide is None:
             size = rounds["answers"].scale(name)
             unseen = STANDS_OUT * rounds["sizes"].scale(name)
             notes.append(
@@ -67,9 +73,24 @@ def plan_text(
                 "private look finds the best number. It does not notice up to about "
                 f"{unseen:,.0f} users with far more. With records_per_user you fix the number."
             )
-    if request.n_pieces and request.records_per_user is None:
+    if request.guide is not None:
+        notes.extend(_of_guide(request.guide, "user", request.blocks))
+    elif request.n_pieces and request.records_per_user is None:
         notes.append(_of_values(rounds, "user", "as many records as a private look finds best"))
     return TextTable(head, ["statistic", *_ERRORS.values()], rows, notes, warnings)
+
+
+def _of_guide(guide: Guide, user: str, blocks: Collection[str]) -> Iterator[str]:
+    """What follows from an earlier release, and what intervals rest on; the caps of some blocks."""
+    yield (
+        f"How much each {user} counts for, and where values lie, is taken from the release "
+        f"{guide.release!r}: nothing is spent on a look. Changes since then cost accuracy, and "
+        "never privacy; intervals hold if very heavy users have no more of the records than then."
+    )
+    for name, cap in guide.caps.items():
+        if name in blocks and not cap.hull:
+            most = f"about {_about(cap.size)} {_CAPPED[name]}"
+            yield f"{name}: each {user} counts for at most {most}."
 
 
 def _of_values(rounds: Mapping[str, Round], user: str, most: str) -> str:
@@ -206,13 +227,15 @@ def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
             continue
         most = f"{cap.size:.3g} {_CAPPED[name]}"
         yield f"{name}: each {user} counts for at most {most}, scaled up by {cap.up:.3g}."
-        if name != "users":
+        if name != "users" and request.guide is None:
             unseen = STANDS_OUT * numbers.rounds["sizes"].scale(name)
             yield (
                 f"{name}: intervals hold if no {unseen:,.0f} of them have far more each, all of "
                 "about one size; records_per_user needs no such assumption."
             )
-    if request.n_pieces and request.records_per_user is None:
+    if request.guide is not None:
+        yield from _of_guide(request.guide, user, ["values"])
+    elif request.n_pieces and request.records_per_user is None:
         most = _about(numbers.look.caps["values"].size)
         yield _of_values(numbers.rounds, user, f"about {most} records")
     if request.n_pieces and numbers.values.capped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
@@ -63,6 +63,12 @@ class Table:
         user, cell, records, sums = found.fetchnumpy().values()
         return user, cell, records, sums
 
+    @cached_property
+    def records(self) -> shoal.Records:
+        """The records, whose counts are private."""
+        columns: dict[str, Any] = {"user": "user", "value": "value", "by": "cell"}
+        return shoal.Records(self.rows, bounds=self.bounds, **columns)
+
     @property
     def users(self) -> int:
         """How many users there are, which plans are told."""
@@ -99,11 +105,14 @@ def tables() -> Iterator[Callable[[], Table]]:
     yield _visits
 
 
-def _flights(name: str, cell: str, value: str, bounds: tuple[float, float]) -> Table:
+def _flights(
+    name: str, cell: str, value: str, bounds: tuple[float, float], month: int | None = None
+) -> Table:
     place = files("shoal") / "datasets" / "flights_2013.parquet"
     found = duckdb.connect().sql(
         f"""select tailnum as "user", {cell} as cell, {value}::double as value from '{place}'
-            where tailnum is not null and speed is not null and {value} is not null"""
+            where tailnum is not null and speed is not null and {value} is not null
+            and {month or "month(time_hour)"} = month(time_hour)"""
     )
     return Table(name, found.to_arrow_table(), bounds)
 
@@ -136,19 +145,26 @@ def _rows(user: Whole, cell: Whole, value: Floats) -> pa.Table:
 
 def ours(table: Table, statistic: str, epsilon: float, releases: int) -> Found:
     """Releases of the default plan, which is told the cells and the number of users."""
-    records = shoal.Records(table.rows, user="user", value="value", bounds=table.bounds, by="cell")
-    plan = shoal.plan(
-        records,
+    plan = _plan(table, statistic, epsilon)
+    made = (plan.release(table.records, noise=Simulated(turn)) for turn in range(releases))
+    return _figures(table, statistic, made)
+
+
+def _plan(table: Table, statistic: str, epsilon: float) -> Any:
+    return shoal.plan(
+        table.records,
         keys={"cell": table.cells},
         users=table.users,
         statistics=[statistic],
         epsilon=epsilon,
     )
+
+
+def _figures(table: Table, statistic: str, releases: Iterable[Any]) -> Found:
     truth = table.truth[statistic]
     almost = 1e-9 * np.abs(truth)
     found = []
-    for turn in range(releases):
-        release = plan.release(records, noise=Simulated(turn))
+    for release in releases:
         (row,) = release.numbers.rows(_CONFIDENCE)
         covered = (row.low - almost <= truth) & ~(row.high + almost < truth)
         reliable = np.array(row.status) == "reliable"
@@ -299,6 +315,61 @@ def presence(
     for statistic, each in ratios.items():
         mean = exp(sum(map(log, each)) / len(each))
         yield f"{statistic}: {mean:.2f} of plain Laplace noise in the mean, {max(each):.2f} at most"
+
+
+@bench("monthly")
+def monthly(
+    releases: Annotated[int, option("Simulated releases of each.", 1, 10**6)] = 20,
+    epsilon: Losses = [1.0, 4.0],  # noqa: B006
+) -> Iterator[str]:
+    """Err with last month's release as a guide, beside a release of its own.
+
+    Flights of February and July 2013, after those of the month before. Each release has another one
+    of that month as its guide.
+
+    Example: shoal bench monthly --releases 5 --epsilon 1
+    """
+    yield (
+        f"mean absolute error over cells, {releases} simulated releases a figure; covered: 95% "
+        "intervals of all cells, in the mean and in the worst tenth of cells"
+    )
+    ratios = []
+    for name, cell in (("destination", "dest"), ("origin and hour", _HOUR)):
+        for month in (2, 7):
+            now = _flights(f"speed by {name}, month {month}", cell, *_SPEED, month)
+            last = _flights(name, cell, *_SPEED, month - 1)
+            for loss in epsilon:
+                for statistic in ("mean", "median"):
+                    alone, guided = _with_guide(last, now, statistic, loss, releases)
+                    ratios.append(guided.error.mean() / alone.error.mean())
+                    covered = guided.covered.mean(axis=0)
+                    yield (
+                        f"{now.name:<34}{loss:>4g}  {statistic:<8}{alone.error.mean():>7.3g}"
+                        f" -> {guided.error.mean():>6.3g}, {ratios[-1]:.2f}; covered "
+                        f"{covered.mean():.1%}, worst tenth {worst_tenth(covered):.0%}"
+                    )
+    yield f"{exp(float(np.log(ratios).mean())):.2f} in the mean, {max(ratios):.2f} at most"
+
+
+def _with_guide(
+    last: Table, now: Table, statistic: str, epsilon: float, releases: int
+) -> tuple[Found, Found]:
+    """Figures without and with a guide; the cells are those of this month."""
+    if statistic == "median":
+        cell = np.array(now.rows["cell"].to_pylist())
+        value = now.rows["value"].to_numpy()
+        now.truth[statistic] = np.array(
+            [np.quantile(value[cell == each], 0.5, method="lower") for each in now.cells]
+        )
+    plan = _plan(now, statistic, epsilon)
+    before = _plan(last, statistic, epsilon)
+    guides = [before.release(last.records, noise=Simulated(turn)) for turn in range(releases)]
+    guided = (
+        plan.like(guide).release(now.records, noise=Simulated(releases + turn))
+        for turn, guide in enumerate(guides)
+    )
+    alone = ours(now, statistic, epsilon, releases)
+    return alone, _figures(now, statistic, guided)
 
 
 def _line(name: str, epsilon: float, statistic: str, found: Found, rivals: Sequence[float]) -> str:

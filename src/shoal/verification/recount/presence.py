@@ -47,6 +47,8 @@ def differences(release: Release) -> Iterator[str]:
         block = next(iter(release.sizes))
         users = sum(release.sizes[block]) / release.rounds["sizes"]["blocks"][block]
     few = float(Fraction(release.asked)) * users < _FEW_USERS
+    if release.guide is not None and release.range != release.guide["range"]:
+        yield "the range is not that of the earlier release"
     values = None
     if release.range is not None:
         values = _Values(release, caps)
@@ -103,6 +105,8 @@ def _scale(release: Release, draw: str, block: str) -> float:
 
 def _users(release: Release) -> float:
     """Returns about how many users there are, by the first look, or else as the request says."""
+    if release.guide is not None:
+        return float(release.guide["users"])
     if release.cells is None:
         return float(release.guess)
     units = sum(release.rounds["cells"]["blocks"].values())
@@ -112,6 +116,9 @@ def _users(release: Release) -> float:
 def _caps(release: Release) -> dict[str, Document]:
     """Returns what a user counts for in each block, from the sizes that the second look saw."""
     found = {}
+    if release.guide is not None:
+        # An earlier release said them: nothing of this one could show that they are others.
+        return dict(release.guide["caps"])
     for block in release.rounds["answers"]["blocks"]:
         if block == "tails":
             continue

@@ -199,6 +199,7 @@ def of_presence(plan: Document, results: Document) -> Document:
         "size": len(request["keys"]["columns"][0]["values"]),
         "asked": request["epsilon"],
         "guess": request["users"],
+        "guide": request.get("guide"),
         "rounds": plan["rounds"],
     }
 
