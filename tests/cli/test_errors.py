@@ -22,6 +22,7 @@ from tests.support.loop import loop_over
 
 RELEASE, ANSWER = RELEASES["cells"], RELEASES["questions"]
 PLANNED = ["plan", "flights.parquet", *PLAN]
+MEDIANS = [*PLANNED, "--statistic", "median"]
 CREATED = ["--privacy-unit", "a", "--counts", "public"]
 COMPARE = ["compare", "flights.parquet", *PLAN]
 TABLE = [*TRIAL, "--mechanism", "best_table"]
@@ -63,6 +64,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*ANSWER, "--confidence", "0.5"], "confidence is 0.5"),
         ([*RELEASES["mean"], "--picture", "m.png"], "do not work with a mean"),
         (["ledger", "create", "no/a.ledger", "--epsilon", "1", *CREATED], "no folder 'no'"),
+        ([*MEDIANS, "--output", "m.json", "--picture", "m.png"], "have a picture"),
         (["show"], "exactly one of a manifest and a ledger"),
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),

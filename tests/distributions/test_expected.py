@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.cells.comparisons.advice import check_worth
 from shoal.cells.estimates import typical_error
 from shoal.distributions.expected import (
     expected_reliable,
@@ -23,8 +24,6 @@ from shoal.errors import InputError
         (1e-9, 0.0, 0.6, (0.5, 0.75)),
         (1e-9, 0.2, 0.6, (0.25, 0.9)),
         (1e-9, 0.2, 0.96, (0.75, 1.0)),
-        # Of the noise 5% is above 7.3 units at the middle edge, and less at others.
-        (0.04, 0.0, 0.6, (0.25, 0.9)),
         (1.0, 0.0, 0.6, (0.0, 1.0)),
     ],
 )
@@ -32,7 +31,26 @@ def test_intervals_are_the_bins_that_noise_and_moved_weight_allow(
     noise: float, moved: float, level: float, ends: tuple[float, float]
 ) -> None:
     """By hand: of eight bins, whose edges are at 2, 10, 25, 50, 75, 90 and 98%."""
-    assert interval_of_ranks(8, noise, moved, level) == ends
+    assert interval_of_ranks(8, noise, moved, level) == pytest.approx(ends, abs=0.01)
+
+
+@pytest.mark.parametrize(("epsilon", "bins"), [(0.35, 10), (0.4, 11)])
+def test_intervals_are_as_long_as_in_releases(epsilon: float, bins: int) -> None:
+    """Of the middle bin of an odd number, and of two of an even one: none is half as long."""
+    who = np.arange(24 * 500)
+    rng = np.random.default_rng(1)
+    value = rng.uniform(0, 100, len(who))
+    table = pa.table({"who": who, "at": who % 24, "value": value})
+    known: Any = {"user": "who", "value": "value", "by": "at", "counts": "public"}
+    records = shoal.Records(table, bounds=(0, 100), **known)
+    plan: Any = shoal.plan(records, epsilon=epsilon, statistics=["median", "quantile(0.9)"])
+    assert plan.units.bins == bins
+    tables = [plan.release(records, noise=shoal.Simulated(seed)).to_pandas() for seed in range(6)]
+    for name, level in (("median", 0.5), ("quantile(0.9)", 0.9)):
+        rows = [table[table["statistic"] == name] for table in tables]
+        length = np.mean([(each["high"] - each["low"]).mean() for each in rows]) / 100
+        low, high = typical_interval(plan.units, level)
+        assert high - low == pytest.approx(length, rel=0.2)
 
 
 def _records(between: float, seed: int, users: int = 3000) -> shoal.Records:
@@ -88,15 +106,38 @@ def test_a_printed_plan_says_what_to_expect() -> None:
     plan: Any = shoal.plan(records, epsilon=1, statistics=["median", "quantile(0.9)"])
     text = " ".join(str(plan).split())
     assert text.startswith("Quantiles and shares: between ")
-    noise, moved = np.median(plan.units.noise), np.median(plan.units.moved)
-    for name, level in (("median", 0.5), ("quantile(0.9)", 0.9)):
-        low, high = interval_of_ranks(plan.units.bins, float(noise), float(moved), level)
-        assert f"{name} {low:.0%} to {high:.0%}" in text
+    low, high = typical_interval(plan.units, 0.5)
+    assert f"median will reach from the {low:.0%} to the {high:.0%} quantile" in text
+    low, _ = typical_interval(plan.units, 0.9)
+    assert f"from the {low:.0%} quantile of all records to the upper bound" in text
     both = str(shoal.plan(records, epsilon=2, statistics=["mean", "median"])).split("\n")
     assert [each.split(":")[0] for each in both[:2]] == ["Means", "Quantiles and shares"]
     given = str(shoal.plan(records, epsilon=1, statistics=["median", "share_above(50)"]))
     assert "whole bins" not in given
+    assert "it depends on where the thresholds lie" in " ".join(given.split())
     assert given.startswith("Noise will be added")
+
+
+@pytest.mark.parametrize(
+    ("statistics", "epsilon", "named"),
+    [
+        (["median"], 0.03, ""),
+        (["sum"], 0.03, ""),
+        (["sum", "share_above(50)"], 0.03, " for sum"),
+        (["share_above(50)"], 0.03, None),
+        (["sum", "median"], 4, None),
+    ],
+)
+def test_a_plan_that_makes_nothing_reliable_stops(
+    statistics: list[str], epsilon: float, named: str | None
+) -> None:
+    """Whatever it is of, as plans of means do; what nobody can say beforehand stops nothing."""
+    plan: Any = shoal.plan(_records(0.3, 1), epsilon=epsilon, statistics=statistics)
+    if named is None:
+        check_worth(plan)
+        return
+    with pytest.raises(InputError, match=f"none of 40 cells will be reliable{named};"):
+        check_worth(plan)
 
 
 def test_advice_is_what_changed_plans_forecast() -> None:

@@ -5,12 +5,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import shoal
 from shoal import trials, unbiased
 from shoal.documents import canonical_bytes
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, InputError
 from shoal.privacy.budget import round_up
 from shoal.verification.recount import recount
 from tests.support.releases import releases
@@ -75,3 +76,47 @@ def test_a_loss_that_is_stated_too_small_is_refused(family: str, tmp_path: Path)
                 KINDS[family].load(path)
             assert not shoal.verify(path).holds
             assert recount(document) != []
+
+
+# What only plans and releases of some statistics have.
+OF_PLANS = {
+    "typical_error": {"sd": 3.0},
+    "forecast": {},
+    "compare": {"methods": ["midpoint"], "repetitions": 2},
+    "frontier": {"methods": ["balanced"], "epsilons": [1]},
+}
+OF_RELEASES = {
+    "difference": {"cell": "a", "other": "b"},
+    "quantiles": {"levels": 0.5},
+    "histogram": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("counts", "statistics", "works"),
+    [
+        ("public", ["mean"], {*OF_PLANS, "picture", "difference"}),
+        ("public", ["median"], {"quantiles", "histogram"}),
+        ("public", ["sum", "std"], set()),
+        ("private", ["mean"], set()),
+    ],
+)
+def test_what_a_plan_or_release_lacks_is_refused_in_words(
+    counts: Any, statistics: list[str], works: set[str], tmp_path: Path
+) -> None:
+    """Whatever the documentation shows works, or says why not: there is no AttributeError."""
+    table = pa.table({"who": [*range(200)], "at": ["a", "b"] * 100, "x": [3.0, 9.0] * 100})
+    known: Any = {"user": "who", "value": "x", "by": "at", "bounds": (0, 10), "counts": counts}
+    records = shoal.Records(table, **known)
+    more: Any = {"keys": {"at": ["a", "b"]}, "users": 200} if counts == "private" else {}
+    plan: Any = shoal.plan(records, epsilon=9, statistics=statistics, **more)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    asked = {name: (getattr(plan, name), given) for name, given in OF_PLANS.items()}
+    asked |= {name: (getattr(release, name), given) for name, given in OF_RELEASES.items()}
+    asked["picture"] = (shoal.picture, {"subject": plan, "path": tmp_path / "p.png"})
+    for name, (method, given) in asked.items():
+        if name in works:
+            method(**given)
+            continue
+        with pytest.raises(InputError, match=r"works with|drawn|have a picture"):
+            method(**given)

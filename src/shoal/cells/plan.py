@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import checks, documents
 from shoal.arrays import Floats
-from shoal.cells.comparisons.advice import Advice, advise, warn_of_worth
+from shoal.cells.comparisons.advice import Advice, Judged, advise, warn_of_worth
 from shoal.cells.comparisons.assumptions import Distribution
 from shoal.cells.comparisons.comparison import Choice, Comparison
 from shoal.cells.comparisons.frontier import frontier
@@ -22,7 +22,7 @@ from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.intervals import judges_reliability
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.results import drawn_from, results_of
-from shoal.cells.estimates.typical_error import forecast, typical_errors
+from shoal.cells.estimates.typical_error import forecast, some_reliable, typical_errors
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import (
     Claims,
@@ -282,7 +282,7 @@ class Plan(Facts, PublicPlan[Estimates], Tabular):
         name: str = "",
         noise: Simulated | None = None,
         privacy_unit: str = "",
-        before: Callable[[Facts], None] | None = warn_of_worth,
+        before: Callable[[Judged], None] | None = warn_of_worth,
     ) -> Release:
         """Reads the values once, adds exact noise, records result and charge, and delivers.
 
@@ -408,6 +408,11 @@ class Plan(Facts, PublicPlan[Estimates], Tabular):
     def of_cells(self) -> list[Facts]:
         """The plan itself."""
         return [self]
+
+    @property
+    def unreliable(self) -> list[str]:
+        """All statistics, if likely no cell will be reliable."""
+        return [] if some_reliable(self) else [*self.request.statistics]
 
     @property
     def claims(self) -> Claims:

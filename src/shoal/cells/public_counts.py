@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from shoal import checks, documents
+from shoal.cells.comparisons.advice import Advice, Judged
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import described
 from shoal.cells.facts.shown_cells import ShownCells
@@ -20,6 +21,7 @@ from shoal.errors import DataError, InputError
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
 from shoal.privacy.unit import Periods, Unit, all_periods, unit_of_column
+from shoal.progress import Progress
 from shoal.release import plan as plans
 from shoal.release.columns import check_unit_of_users
 from shoal.release.plan import Delivered, check_ledger
@@ -83,6 +85,15 @@ class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
         """The plans of means or certified statistics of cells that it consists of."""
 
     @property
+    @abstractmethod
+    def unreliable(self) -> list[str]:
+        """The statistics of which likely no cell will be reliable, as far as that can be said."""
+
+    @abstractmethod
+    def advise(self, progress: Progress | None = None) -> Advice:
+        """Changes that would make more cells reliable."""
+
+    @property
     def protected(self) -> str:
         """What is protected, in one line, and the loss over all periods if there are any."""
         unit = Unit((self.source or {}).get("user", "user"), self.relation, self.period)
@@ -136,7 +147,7 @@ class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
     def carried_out(
         self,
         records: Records,
-        before: Callable[[Facts], None] | None,
+        before: Callable[[Judged], None] | None,
         *,
         ledger: str | os.PathLike[str] | Ledger | None,
         name: str,
@@ -145,7 +156,7 @@ class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
     ) -> tuple[Delivered, Any, dict[str, Any]]:
         """Returns what is delivered, the plan for these columns, and the files that it is from.
 
-        `before` is called with the plan of the means, if there are any, before values are read.
+        `before` is called with the plan before values are read.
         """
         check_ledger(ledger, noise)
         checks.instance(records, Records, "records", "give the shoal.Records that were counted")
@@ -170,8 +181,8 @@ class PublicPlan(plans.Plan[Records, Drawn], ShownCells, Generic[Drawn]):
 
         def first() -> None:
             """Calls `before`, once it is known that no release is recorded yet."""
-            if noise is None and before is not None and self.of_cells:
-                before(self.of_cells[0])
+            if noise is None and before is not None:
+                before(self)
 
         with np.errstate(all="ignore"):
             done = plan.deliver(

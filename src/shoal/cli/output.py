@@ -60,6 +60,10 @@ def finish(
     as_json: bool,
 ) -> None:
     """Save, draw and print a plan or a comparison."""
+    if picture is not None:
+        from shoal.pictures import check_subject
+
+        check_subject(subject)
     if output is not None:
         subject.save(output, overwrite=force)
     if picture is not None:

@@ -9,6 +9,7 @@ from shoal.cells.estimates import typical_error
 from shoal.data.counts import Counts
 from shoal.distributions.expected import expected_reliable, has_ranks
 from shoal.distributions.parts import Parts, plans_of, units_of
+from shoal.distributions.request import OF_MEANS
 from shoal.errors import InputError
 from shoal.privacy.budget import show
 from shoal.progress import Progress
@@ -35,6 +36,17 @@ def advise(plan: Parts, progress: Progress | None) -> Advice:
 
     choices = choices_of(plan.counts, plan.request.epsilon)
     return best_of(_alternative("this plan", plan), choices, tried, progress)
+
+
+def unreliable(plan: Parts) -> list[str]:
+    """Returns the statistics of which likely no cell will be reliable, as far as is known."""
+    facts = plan.planned.get("mean")
+    means = facts is None or typical_error.some_reliable(facts)
+    units = plan.units
+    bins = units is None or not has_ranks(plan) or expected_reliable(units) > 0
+    return [
+        kind.name for kind in plan.request.kinds if not (means if kind.kind in OF_MEANS else bins)
+    ]
 
 
 def _alternative(change: str, plan: Parts) -> Alternative:

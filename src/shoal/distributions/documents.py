@@ -13,7 +13,6 @@ from shoal.arrays import Ints
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.results import drawn_from
 from shoal.cells.estimates.results import results_of as results_of_means
-from shoal.cells.facts import coarse
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import Claims as PartClaims
 from shoal.cells.facts.plan_file import CountsPart, DecisionPart, Records, Result, claims_of
@@ -32,7 +31,7 @@ from shoal.distributions.units import BITS, Units
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.release import envelope
 from shoal.release import plan as plans
-from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Keys, Text
+from shoal.release.envelope import CONFIDENCE, Keys, Text
 from shoal.release.rows import RowPart
 
 
@@ -94,13 +93,12 @@ class BinsPart(DrawnPart):
     @classmethod
     def of_drawn(cls, units: Units, drawn: DrawnBins) -> Self:
         """Returns what everybody may have of bins that were drawn."""
-        few_users = units.counts.users_per_cell[units.cells] < FEWEST_ALIKE
         return cls(
             rounds=tuple(map(tuple, drawn.rounds)),
             edges=tuple(drawn.edges),
             rows=tuple(map(tuple, drawn.rows)),
             total=units.total,
-            moved=np.minimum(coarse.parts_upwards(units.moved, few_users), 1.0),
+            moved=units.moved_for_readers,
             few=units.bins > 1 and not units.rounds,
         )
 

@@ -17,11 +17,14 @@ from shoal.arrays import Floats
 from shoal.cells.estimates.typical_error import ALIKE, CELLS, USERS
 from shoal.distributions.bin_estimates import MOST_MOVED, Bins, less_than_spread
 from shoal.distributions.parts import Parts
-from shoal.distributions.units import Units, ranks_of
+from shoal.distributions.units import BITS, Units, ranks_of
+from shoal.privacy.noise import Simulated
 from shoal.release.envelope import CONFIDENCE
 
 # The places at which a normal variable stands for all of its values.
 _PLACES = 500
+# The simulated cells of which intervals are averaged.
+_DRAWS = 200
 
 
 class Ends(NamedTuple):
@@ -39,17 +42,22 @@ def has_ranks(plan: Parts) -> bool:
 def typical_interval(units: Units, level: float) -> Ends:
     """Returns the interval of a quantile of a cell with the median noise and moved weight."""
     noise = float(np.median(units.noise))
-    moved = float(np.median(units.moved))
+    moved = float(np.median(units.moved_for_readers))
     return interval_of_ranks(units.bins, noise, moved, level)
 
 
 def interval_of_ranks(bins: int, noise: float, moved: float, level: float) -> Ends:
-    """Returns the interval of a quantile of a cell that is like the common distribution."""
+    """Returns the interval of a quantile of a cell that is like the common distribution.
+
+    Its ends are means over simulated noise.
+    """
     edges = np.array([0.0, *ranks_of(bins), 1.0])
-    plain = np.diff(edges)[None]
-    cell = Bins(plain, np.array([noise]), np.array([moved]), edges, 0.0, None)
-    _, low, high = cell.quantile(level, CONFIDENCE)
-    return Ends(float(low[0]), float(high[0]))
+    drawn = Simulated(0).add_sum_zero([[0] * bins] * _DRAWS, BITS, 0)
+    plain = np.diff(edges) + noise * np.array(drawn) / 2.0**BITS
+    same = np.ones(_DRAWS)
+    cells = Bins(plain, noise * same, moved * same, edges, 0.0, None)
+    _, low, high = cells.quantile(level, CONFIDENCE)
+    return Ends(float(low.mean()), float(high.mean()))
 
 
 def forecast(units: Units) -> dict[float, int]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import documents
-from shoal.cells.comparisons.advice import Advice, warn_of_worth
+from shoal.cells.comparisons.advice import Advice, Judged, warn_of_worth
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import described, met
 from shoal.cells.public_counts import Counted, PublicPlan, check_period
@@ -25,7 +25,7 @@ from shoal.data.counts import Counts
 from shoal.data.records import Measure, Records
 from shoal.data.value_lattice import Bounds
 from shoal.distributions import shown
-from shoal.distributions.advice import advise
+from shoal.distributions.advice import advise, unreliable
 from shoal.distributions.bin_estimates import Bins
 from shoal.distributions.bins import Place, draw_bins
 from shoal.distributions.documents import (
@@ -109,6 +109,11 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         return [*self.planned.values()]
 
     @property
+    def unreliable(self) -> list[str]:
+        """The statistics of which likely no cell will be reliable, as far as that can be said."""
+        return unreliable(self)
+
+    @property
     def parts(self) -> Mapping[str, Any]:
         """Request, columns, counts, and what was chosen for each part."""
         return {
@@ -160,8 +165,9 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         """One row for each cell and statistic: keys, status, counts, and the error to be expected.
 
         Returns:
-            `typical_error` is for values with a standard deviation of a sixth of the bounds' width,
-            and users who are about alike. Nothing is read for it.
+            `typical_error`, and of means and sums `typical_half_width`, half of the 95% interval,
+            are for values with a standard deviation of a sixth of the bounds' width, and users who
+            are about alike. Nothing is read for them.
         """
         return shown.plan_table(self)
 
@@ -188,7 +194,7 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
         name: str = "",
         noise: Simulated | None = None,
         privacy_unit: str = "",
-        before: Callable[[Facts], None] | None = warn_of_worth,
+        before: Callable[[Judged], None] | None = warn_of_worth,
     ) -> Release:
         """Reads the values, adds exact noise, records result and charge, and delivers.
 
@@ -202,8 +208,8 @@ class Plan(Parts, PublicPlan[Drawn], Tabular):
                 noise and is charged again.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
             privacy_unit: What a user is, in a word; by default the user column's name.
-            before: A function that is called with the plan of the means before values are read, as
-                in `shoal.cells.plan.Plan.release`.
+            before: A function that is called with the plan before values are read, as in
+                `shoal.cells.plan.Plan.release`.
 
         Returns:
             The noisy numbers with their errors, and the manifest.
@@ -382,10 +388,7 @@ class Release(release.BinRelease[Plan, Drawn]):
     def _checked_bins(self) -> Bins:
         """The bins, or the error that there are none."""
         if self.numbers.bins is None:
-            raise InputError(
-                "no bins were drawn",
-                "ask for median, a quantile, shares or histogram in the plan; then these are free",
-            )
+            raise release.no_bins()
         return self.numbers.bins
 
     def table_of(self, rows: Sequence[Row], *, all: bool = False) -> pa.Table:

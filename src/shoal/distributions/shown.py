@@ -10,9 +10,17 @@ import pyarrow as pa
 
 from shoal.arrays import Bools, Floats
 from shoal.cells.estimates.intervals import WHY, dominated
-from shoal.cells.estimates.typical_error import SD, typical_errors
+from shoal.cells.estimates.typical_error import SD, typical_errors, typical_half_widths
+from shoal.cells.planners.objective import count_alike
 from shoal.cells.shown.left_out import counted_out
-from shoal.cells.shown.plan_text import cell_title, clamped, limited, verdict, will_be_reliable
+from shoal.cells.shown.plan_text import (
+    cell_title,
+    clamped,
+    clipped,
+    limited,
+    verdict,
+    will_be_reliable,
+)
 from shoal.cells.shown.plan_warnings import plan_warnings
 from shoal.cells.shown.published import Published as PublishedPart
 from shoal.data import keys
@@ -21,7 +29,7 @@ from shoal.distributions.documents import Published
 from shoal.distributions.expected import forecast, has_ranks, typical_interval
 from shoal.distributions.parts import Parts
 from shoal.distributions.request import OF_MEANS, OF_SQUARES, QUANTILES
-from shoal.distributions.units import BITS, TYPICAL_BIAS
+from shoal.distributions.units import BITS, TYPICAL_BIAS, Units
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import Budget, show
@@ -32,6 +40,8 @@ from shoal.theory.user_clipping import SPREAD
 
 # The standard deviation of squared deviations of normal values is the root of 2 times their mean.
 _OF_SQUARES = 2**0.5
+# Statistics of values themselves, and not of their squares or bins.
+_OF_VALUES = ("mean", "sum")
 
 
 def typical(plan: Parts, kind: Statistic) -> Floats:
@@ -50,12 +60,9 @@ def typical(plan: Parts, kind: Statistic) -> Floats:
         noise = sum_zero.mean_size(bins, bins // 2) * units.noise
         bias = TYPICAL_BIAS * units.moved
         every[units.cells] = np.minimum(noise + bias, 1.0)
-    elif kind.kind in ("mean", "sum"):
+    elif kind.kind in _OF_VALUES:
         facts = plan.planned["mean"]
-        deviation = SD * facts.width
-        every[facts.planned] = typical_errors(facts) * deviation
-        if kind.kind == "sum":
-            every = every * counts.records
+        every = _of_values(plan, kind, typical_errors(facts))
     else:
         facts = plan.planned["squares"]
         relative = _OF_SQUARES * SD**2
@@ -65,6 +72,26 @@ def typical(plan: Parts, kind: Statistic) -> Floats:
             error = error / (2 * deviation)
         every[facts.planned] = error
     return every[plan.shown]
+
+
+def half_width(plan: Parts, kind: Statistic) -> Floats:
+    """Returns half of the 95% interval to expect in each cell that readers see, of means and sums.
+
+    Squares of values have longer tails than the values that are simulated, so that nothing is said
+    of deviations.
+    """
+    if kind.kind not in _OF_VALUES:
+        return np.full(len(plan.shown), np.nan)
+    half = typical_half_widths(plan.planned["mean"])
+    return _of_values(plan, kind, half)[plan.shown]
+
+
+def _of_values(plan: Parts, kind: Statistic, parts: Floats) -> Floats:
+    """Returns numbers of all cells in the unit of a mean or a sum, from parts of the deviation."""
+    facts = plan.planned["mean"]
+    every = np.full(plan.counts.n_cells, np.nan)
+    every[facts.planned] = parts * SD * facts.width
+    return every * plan.counts.records if kind.kind == "sum" else every
 
 
 def summary(plan: Parts, loss: Budget) -> str:
@@ -96,15 +123,18 @@ def plan_table(plan: Parts) -> pa.Table:
         by_rule = np.array(plan.shown_status, dtype=object)
         few = _dominated(plan, kind)
         status = np.where(few, "few users dominate", by_rule).tolist()
-        error = typical(plan, kind)
+        errors = {
+            "typical_error": typical(plan, kind),
+            "typical_half_width": half_width(plan, kind),
+        }
         columns: dict[str, pa.Array[Any]] = {
             "statistic": pa.array([kind.name] * len(status)),
             "status": pa.array(status, pa.string()),
             "reason": pa.array([WHY.get(each) for each in status], pa.string()),
             "users": pa.array(counts.users_per_cell[plan.shown]),
             "records": pa.array(counts.records[plan.shown]),
-            "typical_error": pa.array(error, mask=np.isnan(error)),
         }
+        columns |= {name: pa.array(each, mask=np.isnan(each)) for name, each in errors.items()}
         table = plan.shown_cells
         for name, column in columns.items():
             table = table.append_column(name, column)
@@ -119,6 +149,15 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
     noise = f"Noise will be added to {summary(plan, loss)}."
     head = [*_forecasts(plan), noise, f"Protected: {protected}."]
     errors = [typical(plan, kind) for kind in kinds]
+    titles = [cell_title(plan.shown_cells), "users", "records"]
+    columns = []
+    for kind, error in zip(kinds, errors, strict=True):
+        in_percent = kind.kind not in OF_MEANS
+        titles.append(kind.name)
+        columns.append([f"{each:.1%}" if in_percent else text_of(each, 3) for each in error])
+        if kind.kind in _OF_VALUES:
+            titles.append("95% interval")
+            columns.append([f"±{text_of(each, 3)}" for each in half_width(plan, kind)])
     users = counts.users_per_cell[plan.shown]
     records = counts.records[plan.shown]
     names = keys.labels(plan.shown_cells)
@@ -129,15 +168,10 @@ def plan_text(plan: Parts, loss: Budget, protected: str) -> TextTable:
         order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + hidden])
     rows = []
     for at in order.tolist():
-        texts = [
-            text_of(float(error[at]), 3) if kind.kind in OF_MEANS else f"{error[at]:.1%}"
-            for kind, error in zip(kinds, errors, strict=True)
-        ]
+        texts = [column[at] for column in columns]
         rows.append([printable(names[at]), f"{users[at]:,}", f"{records[at]:,}", *texts])
     if hidden > 0:
         rows.insert(SHOWN // 2, [f"... {hidden:,} more"])
-    cell = cell_title(plan.shown_cells)
-    titles = [cell, "users", "records", *plan.request.statistics]
     notes = [*_notes(plan)]
     warnings = [*warnings_of(plan)]
     return TextTable("\n".join(head), titles, rows, notes, warnings)
@@ -147,7 +181,9 @@ def _forecasts(plan: Parts) -> Iterator[str]:
     """Yields how many cells will be reliable: of means, and of what follows from bins."""
     found = {}
     if "mean" in plan.planned:
-        found["Means"] = verdict(plan.planned["mean"])
+        of_values = any(kind.kind in _OF_VALUES for kind in plan.request.kinds)
+        title = "Means" if of_values else "Means, which deviations need"
+        found[title] = verdict(plan.planned["mean"])
     units = plan.units
     # In fewer cells counts alone decide it.
     if units is not None and len(units.cells) >= SPREAD and has_ranks(plan):
@@ -158,20 +194,39 @@ def _forecasts(plan: Parts) -> Iterator[str]:
 
 
 def _intervals(plan: Parts) -> Iterator[str]:
-    """Yields which whole bins intervals of quantiles will be in a typical cell, if it is known."""
-    assert plan.units is not None
-    found = []
-    for kind in plan.request.kinds:
-        if kind.kind in QUANTILES and has_ranks(plan):
-            low, high = typical_interval(plan.units, kind.level)
-            found.append(f"{kind.name} {low:.0%} to {high:.0%}")
-    if not found:
+    """Yields how far intervals of quantiles will reach in a typical cell, or why nobody can say."""
+    units = plan.units
+    assert units is not None
+    quantiles = [kind for kind in plan.request.kinds if kind.kind in QUANTILES]
+    if has_ranks(plan):
+        found = [f"that of {each.name} will reach from {_reach(units, each)}" for each in quantiles]
+        where = " in a typical cell," if len(units.cells) > 1 else ""
+        if found:
+            yield f"Intervals are whole bins:{where} {', '.join(found)}."
         return
-    yield (
-        "Intervals are whole bins. In a typical cell that is like the others they will reach, "
-        "in quantiles of all records from 0% (the lower bound) to 100%: "
-        f"{', '.join(found)}."
-    )
+    unknown = []
+    if len(units.cells) >= SPREAD:
+        unknown.append("how many cells will be reliable for them")
+    if quantiles:
+        unknown.append("how far intervals of quantiles will reach")
+    if unknown:
+        where = "the thresholds" if plan.request.thresholds else "fixed parts of the bounds"
+        yield (
+            f"Nor can anybody say {' and '.join(unknown)}: it depends on where {where} lie among "
+            "the values."
+        )
+
+
+def _reach(units: Units, kind: Statistic) -> str:
+    """Returns the ends of a quantile's interval in words."""
+    ends = typical_interval(units, kind.level)
+    low, high = (f"{each:.0%}" for each in ends)
+    begin = "the lower bound" if low == "0%" else f"the {low} quantile of all records"
+    if high == "100%":
+        return f"{begin} to the upper bound"
+    if low != "0%":
+        begin = f"the {low}"
+    return f"{begin} to the {high} quantile of all records"
 
 
 def _notes(plan: Parts) -> Iterator[str]:
@@ -182,6 +237,7 @@ def _notes(plan: Parts) -> Iterator[str]:
             "with these counts, for values with a standard deviation of "
             f"{text_of(plan.planned['mean'].width * SD, 3)} and users with similar values."
         )
+        yield from _clipped(plan)
     units = plan.units
     if units is not None:
         found = f"{units.bins} bins are found with " if units.rounds else ""
@@ -198,6 +254,17 @@ def _notes(plan: Parts) -> Iterator[str]:
     yield "No value was read."
     yield from counted_out(plan.request, plan.left_out)
     yield from limited(plan.counts.of_whom, plan.counts.records_per_user)
+
+
+def _clipped(plan: Parts) -> Iterator[str]:
+    """Yields how many users are clipped for means and for squares, and what would clip nobody."""
+    certified = ""
+    if count_alike(plan.counts):
+        certified = 'range="tight" (--setting range=tight)'
+    for part, facts in plan.planned.items():
+        of_part = "Of squares: " if part == "squares" else ""
+        for sentence in clipped(facts, certified):
+            yield f"{of_part}{sentence}"
 
 
 def _dominating(plan: Parts) -> str:
@@ -256,8 +323,7 @@ def release_text(
     """Returns the verdict, the statistics of the first cells side by side, and what they mean."""
     counts = {"users": published.users, "records": published.records}
     shown = side_by_side(published.cells, rows, counts)
-    if shown.others:
-        notes = [f"{', '.join(shown.others)}: in to_pandas() and files", *notes]
+    notes = [*shown.notes, *notes]
     verdict_lines = "\n".join([*verdicts(rows), head])
     return TextTable(verdict_lines, shown.titles, shown.lines, notes, [*published.warnings])
 

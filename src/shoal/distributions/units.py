@@ -16,10 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from shoal.arrays import Floats, Ints, add
+from shoal.cells.facts import coarse
 from shoal.cells.mechanisms.weights import members
 from shoal.data.counts import Counts
 from shoal.errors import InputError
 from shoal.privacy.accounting import NoisyVector, Step
+from shoal.release.envelope import FEWEST_ALIKE
 from shoal.theory import sum_zero
 from shoal.theory.allocation import Problem, balanced
 
@@ -111,6 +113,12 @@ class Units:
         members_of_cell = np.bincount(cell, minlength=size)
         moved += members_of_cell / total
         return np.asarray(np.minimum(moved, 1.0))
+
+    @property
+    def moved_for_readers(self) -> Floats:
+        """The same as everybody may have it: rounded upwards, as it follows from single users."""
+        few_users = self.counts.users_per_cell[self.cells] < FEWEST_ALIKE
+        return np.asarray(np.minimum(coarse.parts_upwards(self.moved, few_users), 1.0))
 
     @property
     def votes(self) -> int:

@@ -2,11 +2,14 @@
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
 from shoal.release.envelope import CONFIDENCE
+from shoal.release.plan import Plan
 
 _ENDINGS = (".png", ".svg", ".pdf")
 
@@ -21,8 +24,8 @@ def picture(
     """Draw public facts: counts, errors of a plan, methods compared, or a release.
 
     Args:
-        subject: Counts, a plan, a release of cells, a comparison of mechanisms, a frontier of
-            plans, a trial's plan, a released trial, a plan of questions, or their answers.
+        subject: Counts, a plan of means, a release of cells, a comparison of mechanisms, a frontier
+            of plans, a trial's plan, a released trial, a plan of questions, or their answers.
             Released cells that are hexagons are drawn as a map.
         path: The file to write; its ending chooses PNG, SVG or PDF.
         confidence: Confidence of a release's intervals; 0.95 unless given.
@@ -50,17 +53,8 @@ def image(subject: object, form: str, confidence: float | None = None, *, label:
     """Returns the picture's bytes as `png`, `svg` or `pdf`; `label` names released values."""
     from matplotlib import rc_context
 
-    from shoal.pictures import cells, trials
-
-    released = cells.RELEASED | trials.RELEASED
-    planned = cells.PLANNED | trials.PLANNED
-    kind = next((each for each in (*released, *planned) if isinstance(subject, each)), None)
-    if kind is None:
-        raise InputError(
-            f"an object of the type {type(subject).__name__} cannot be drawn",
-            "give counts, a plan, a release, a comparison, a frontier, a trial, or questions",
-        )
-    if confidence is not None and kind not in released:
+    draw, is_released = _drawing(subject)
+    if confidence is not None and not is_released:
         raise InputError(
             f"a picture of {type(subject).__name__} takes no confidence",
             "leave it out: only pictures of what was released have intervals",
@@ -68,13 +62,40 @@ def image(subject: object, form: str, confidence: float | None = None, *, label:
     drawn = io.BytesIO()
     # The fonts are those of a user's settings, but text is never set by LaTeX.
     with rc_context({"text.usetex": False, "text.parse_math": True}):
-        if kind in released:
+        if is_released:
             level = CONFIDENCE if confidence is None else confidence
-            figure = released[kind](subject, level, label)
+            figure = draw(subject, level, label)
         else:
-            figure = planned[kind](subject)
+            figure = draw(subject)
         figure.savefig(drawn, dpi=150, format=form)
     return drawn.getvalue()
+
+
+def check_subject(subject: object) -> None:
+    """Refuses, before any file is written, what has no picture."""
+    _drawing(subject)
+
+
+def _drawing(subject: object) -> tuple[Callable[..., Any], bool]:
+    """Returns what draws a subject, and whether it is a release; InputError without a picture."""
+    from shoal.pictures import cells, trials
+
+    for drawings, is_released in (
+        (cells.RELEASED | trials.RELEASED, True),
+        (cells.PLANNED | trials.PLANNED, False),
+    ):
+        for kind, draw in drawings.items():
+            if isinstance(subject, kind):
+                return draw, is_released
+    if isinstance(subject, Plan):
+        raise InputError(
+            "of plans of cells only those of means alone, or of certified errors, have a picture",
+            "print the plan, or draw its release",
+        )
+    raise InputError(
+        f"an object of the type {type(subject).__name__} cannot be drawn",
+        "give counts, a plan, a release, a comparison, a frontier, a trial, or questions",
+    )
 
 
 def check_picture(path: str | os.PathLike[str]) -> str:

@@ -197,7 +197,8 @@ def _title(
     of_all = ""
     if fewest < cells:
         of_all = f" of {cells:,}"
-    title = f"{kind}{values}, {many}{of_all} cells reliable, epsilon {show(release.epsilon)}"
+    what = "cell" if many == "1" and not of_all else "cells"
+    title = f"{kind}{values}, {many}{of_all} {what} reliable, epsilon {show(release.epsilon)}"
     if release.plan_model.family == "cells":
         return "\n".join([title, *release.published.sentences])
     return title
@@ -412,6 +413,5 @@ RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {
 PLANNED: dict[type, Callable[[Any], Figure]] = {
     Counts: draw_counts,
     Facts: draw_plan,
-    distributions.Plan: lambda plan: draw_plan(plan.cells),
     Comparison: draw_comparison,
 }

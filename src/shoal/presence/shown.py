@@ -205,9 +205,7 @@ def release_text(
     """The verdict, the statistics of the first cells side by side, and what they mean."""
     shown = side_by_side(numbers.request.keys, rows)
     verdict = "\n".join([*verdicts(rows), head])
-    notes = meaning(numbers, rows, user, value)
-    if shown.others:
-        notes.insert(0, f"{', '.join(shown.others)}: in to_pandas() and files")
+    notes = [*shown.notes, *meaning(numbers, rows, user, value)]
     return TextTable(verdict, shown.titles, shown.lines, notes, [*release_warnings(numbers)])
 
 

@@ -161,6 +161,22 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         """Returns sentences that a custodian should read before spending anything."""
         return []
 
+    def typical_error(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family says errors in the value's unit before any value is read."""
+        raise _of_means_alone("typical_error")
+
+    def forecast(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family says how many cells will be reliable."""
+        raise _of_means_alone("forecast")
+
+    def compare(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family has several methods."""
+        raise _of_means_alone("compare")
+
+    def frontier(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family has several methods at several losses."""
+        raise _of_means_alone("frontier")
+
     @property
     def periods(self) -> Periods | None:
         """The periods on which a release is charged; None if users are protected as a whole."""
@@ -384,6 +400,14 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
             "a record cannot hold public facts as long as these; nothing was charged",
             "give shorter names and keys, rounded times, and amounts with fewer digits",
         )
+
+
+def _of_means_alone(name: str) -> InputError:
+    """Returns the error of a plan that lacks what plans of means alone have."""
+    return InputError(
+        f"{name} works with plans of means alone, or of certified errors, of public counts",
+        "print this plan for what it says beforehand, or plan means alone",
+    )
 
 
 def check_ledger(ledger: object, noise: Simulated | None) -> None:

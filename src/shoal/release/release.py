@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.documents.strict_json import strict
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, InputError
 from shoal.files.tables import Tabular
 from shoal.files.text_table import Shown, TextTable
 from shoal.privacy.budget import from_text, round_up, show
@@ -275,6 +275,21 @@ class Release(Generic[PlanT, Drawn]):
         _ = self._record
         files.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
 
+    def difference(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family says how two cells differ."""
+        raise InputError(
+            "difference works with releases of means alone, of cells of public counts",
+            "compare the intervals of both cells",
+        )
+
+    def quantiles(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family has bins."""
+        raise no_bins()
+
+    def histogram(self, *_: Any, **__: Any) -> Any:
+        """Refuses, unless a family has bins."""
+        raise no_bins()
+
     @np.errstate(all="ignore")
     def _part(self, read: Callable[[], Found]) -> Found:
         """Returns what `read` reads in the document; DocumentError if it cannot be read."""
@@ -388,6 +403,14 @@ class BinRelease(CellRelease[PlanT, Drawn]):
         bins = self.bins()
         rows += self.of_values(bins, confidence)
         return histogram_table(self.cells, [each.limits for each in bins], rows)
+
+
+def no_bins() -> InputError:
+    """The error of a release of which no quantiles follow."""
+    return InputError(
+        "no bins were drawn",
+        "ask for median, a quantile, shares or histogram in the plan; then these are free",
+    )
 
 
 def damaged() -> DocumentError:

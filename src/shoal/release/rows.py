@@ -18,6 +18,8 @@ from shoal.release.envelope import Text
 
 # Statistics that are printed beside one another.
 _SIDE_BY_SIDE = 4
+# Shares that are, if they are all that was asked for.
+_SHARES = 12
 # What is shown of a cell that is not reliable, and what being reliable means.
 COMMON = "not reliable: the number that all cells have in common, moved towards the cell's own"
 RELIABLE = (
@@ -76,11 +78,11 @@ class RowPart(Model):
 
 
 class SideBySide(NamedTuple):
-    """Titles and lines of a printed table, and the statistics that it does not show."""
+    """Titles and lines of a printed table, and sentences on what it does not show."""
 
     titles: list[str]
     lines: list[list[str]]
-    others: list[str]
+    notes: list[str]
 
 
 def side_by_side(
@@ -88,25 +90,49 @@ def side_by_side(
 ) -> SideBySide:
     """Returns the first cells with their first statistics beside one another.
 
-    `counts` are public numbers of each cell by their names.
+    Shares that one word asks for, such as histogram, are shown if nothing else is. `counts` are
+    public numbers of each cell by their names.
     """
     known = counts or {}
     shown = [row for row in rows if row.asked == row.name][:_SIDE_BY_SIDE]
     titles = [printable(name) for name in cells.column_names] + [*known]
     for row in shown:
         titles += [printable(row.name), "low", "high"]
+    shares = [row for row in rows if not shown and row.asked == rows[0].asked][:_SHARES]
+    titles += [_last_limit(row) for row in shares]
     lines = []
     for at, key in enumerate(cells.slice(0, SHOWN).to_pylist()):
         names = [printable(str(each)) for each in key.values()]
         line = [*names, *(f"{number[at]:,}" for number in known.values())]
         for row in shown:
             line += _texts(row, at)
+        line += [_percent(row, at) for row in shares]
         lines.append(line)
     if cells.num_rows > SHOWN:
         lines.append([f"... {cells.num_rows - SHOWN:,} more in to_pandas() and files"])
-    asked = {row.asked for row in shown}
+    asked = {row.asked for row in (*shown, *shares)}
     others = [each for each in dict.fromkeys(row.asked for row in rows) if each not in asked]
-    return SideBySide(titles, lines, others)
+    notes = [f"{', '.join(others)}: in to_pandas() and files"] if others else []
+    if shares:
+        begin = "" if shares[0].asked.startswith("cdf") else "from the limit before "
+        notes.append(
+            f"Columns are shares of the records {begin}up to a limit. Intervals, and shares "
+            "without a column, are in to_pandas() and files."
+        )
+    return SideBySide(titles, lines, notes)
+
+
+def _last_limit(row: Row) -> str:
+    """Returns the title of a share: the limit up to which it counts values."""
+    kind, _, numbers = row.name.removesuffix(")").partition("(")
+    limit = text_of(float(numbers.rpartition(",")[2]), 4)
+    return f"above {limit}" if kind == "share_above" else f"to {limit}"
+
+
+def _percent(row: Row, at: int) -> str:
+    """Returns the share of one cell; in brackets if it is not reliable."""
+    text = f"{row.value[at]:.0%}"
+    return text if row.status[at] == "reliable" else f"({text})"
 
 
 def _texts(row: Row, at: int) -> list[str]:

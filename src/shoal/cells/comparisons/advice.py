@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.arrays import Ints
 from shoal.cells.estimates.intervals import ERROR
 from shoal.cells.estimates.typical_error import (
     CELLS,
     expected_reliable,
-    some_reliable,
     typical_errors,
 )
 from shoal.cells.facts.facts import Facts
@@ -137,30 +137,55 @@ def best_of(
     return Advice(now, tuple(sorted(alternatives, key=lambda each: -each.reliable)))
 
 
-def check_worth(plan: Facts, progress: Progress | None = None) -> None:
+class Judged(Protocol):
+    """A plan of which it is known beforehand what will likely not be reliable."""
+
+    @property
+    def shown(self) -> Ints:
+        """The cells that readers see."""
+
+    @property
+    def request(self) -> Any:
+        """What was asked."""
+
+    @property
+    def unreliable(self) -> list[str]:
+        """The statistics of which likely no cell will be reliable, as far as that can be said."""
+
+    def advise(self, progress: Progress | None = None) -> Advice:
+        """Changes that would make more cells reliable."""
+
+
+def check_worth(plan: Judged, progress: Progress | None = None) -> None:
     """Refuses a plan that likely makes no cell reliable, and says which changes would help."""
-    if some_reliable(plan):
+    unreliable = plan.unreliable
+    if not unreliable:
         return
     found = [
         f"{each.change} (about {each.reliable:,} of {counted(each.cells, 'cell')})"
-        for each in advise(plan, progress).best
+        for each in plan.advise(progress).best
     ]
     better = f"try {', or '.join(found)}" if found else "use more users or fewer cells"
     raise InputError(
-        _none_reliable(plan), f"{better}; or release it all the same with --anyway (anyway=True)"
+        _none_reliable(plan, unreliable),
+        f"{better}; or release it all the same with --anyway (anyway=True)",
     )
 
 
-def warn_of_worth(plan: Facts) -> None:
+def warn_of_worth(plan: Judged) -> None:
     """Warns, in Python, of a plan that likely makes no cell reliable, before it is charged."""
-    if not some_reliable(plan):
-        text = f"{_none_reliable(plan)}; plan.advise() shows which changes would help"
+    unreliable = plan.unreliable
+    if unreliable:
+        text = f"{_none_reliable(plan, unreliable)}; plan.advise() shows which changes would help"
         warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
 
 
-def _none_reliable(plan: Facts) -> str:
-    """Returns in words that likely no cell will be reliable."""
-    return f"likely none of {counted(len(plan.shown), 'cell')} will be reliable"
+def _none_reliable(plan: Judged, unreliable: list[str]) -> str:
+    """Returns in words that likely no cell will be reliable, and of what if not of all."""
+    of_what = ""
+    if len(unreliable) < len(plan.request.statistics):
+        of_what = f" for {', '.join(unreliable)}"
+    return f"likely none of {counted(len(plan.shown), 'cell')} will be reliable{of_what}"
 
 
 def _alternative(change: str, plan: Facts) -> Alternative:

@@ -24,12 +24,17 @@ from shoal.privacy.law import GAUSSIAN, LAPLACE, Law
 from shoal.theory.scale_mixture import log_density, some_cells
 from shoal.theory.user_clipping import MEASURED, SPREAD, are_apart, hidden_radii
 
+# What to do if users far from the others cannot be clipped.
+_CLIP_NOBODY = (
+    'give narrower bounds; or range="tight" (--setting range=tight) if users have about equally '
+    'many records, or objective="worst_case" for means alone: both hold for any values'
+)
 # The reasons why a cell is not reliable, each with a remedy.
 WHY = {
     "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
     "likely too noisy": "one number for all cells is likely better: merge cells or raise epsilon",
-    "outlying users": "users far from all others are clipped: give narrower bounds, or worst_case",
-    "wide bounds": "users at the bounds would not be seen: give narrower bounds, or worst_case",
+    "outlying users": f"users far from all others are clipped: {_CLIP_NOBODY}",
+    "wide bounds": f"users at the bounds would not be seen: {_CLIP_NOBODY}",
     "few users dominate": "few users have most of its records: merge cells, or keep fewer of each",
 }
 # The bias that any cell may have on a side, as a multiple of the average bias of that side.

@@ -22,7 +22,7 @@ _ENOUGH = 150
 # If a plan has at most this many cells, and their users count about alike, a private radius makes
 # errors hardly smaller than they are with the whole bounds (docs/theory/cells.md#few-cells).
 _FEW_CELLS = 12
-# Users count about alike if `_count_alike` finds at least this part of the memberships.
+# Users count about alike if `count_alike` finds at least this part of the memberships.
 _ALIKE = 0.75
 # A linear program with more memberships takes minutes.
 _MOST_OF_PROGRAM = 100_000
@@ -62,7 +62,7 @@ def _why_certified(request: Request, counts: Counts, epsilon: float) -> str:
     """Returns why no private range serves typical errors; empty if one does."""
     if request.statistics != ("mean",):
         return "errors hold in every data set: private ranges are found only for means"
-    if not _count_alike(counts):
+    if not count_alike(counts):
         return ""
     if request.range == "tight":
         return "users have about equally many records, and values may fill the bounds"
@@ -75,7 +75,7 @@ def _why_certified(request: Request, counts: Counts, epsilon: float) -> str:
     return ""
 
 
-def _count_alike(counts: Counts) -> bool:
+def count_alike(counts: Counts) -> bool:
     """Returns whether users of a cell have about equal counts.
 
     A cell's sum of counts, squared and divided by the sum of squared counts, is its number of users

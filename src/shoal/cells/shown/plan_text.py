@@ -129,26 +129,31 @@ def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
         )
     if plan.rounds > 1:
         yield "Two rounds: users are clipped around the noisy values of a first round."
-    if plan.decision.method.range.of_vectors:
-        users = plan.weights.n_users
-        if len(plan.decision.selection_scale):
-            yield from _clipped(plan)
-        else:
-            yield (
-                f"Epsilon times the number of users is {plan.epsilon * users:.3g}, too little for "
-                'a private range; objective="worst_case" may have smaller errors.'
-            )
+    yield from clipped(plan, 'objective="worst_case"')
     yield from _certificate(plan)
 
 
-def _clipped(plan: Facts) -> Iterator[str]:
-    """Yields how many users are clipped, and what intervals rest on before the ball is known."""
+def clipped(plan: Facts, certified: str) -> Iterator[str]:
+    """Yields how many users are clipped, and what intervals rest on before the ball is known.
+
+    `certified` is what to ask for in place of a private range; empty if nothing certifies errors.
+    """
+    if not plan.decision.method.range.of_vectors:
+        return
     users = plan.weights.n_users
+    if not len(plan.decision.selection_scale):
+        instead = f"; {certified} may have smaller errors" if certified else ""
+        yield (
+            f"Epsilon times the number of users is {plan.epsilon * users:.3g}, too little for "
+            f"a private range{instead}."
+        )
+        return
     excess = excess_of(plan.parameters)
     yield f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped."
-    certified = 'objective="worst_case" certifies errors for any values.'
+    certifies = f"{certified} certifies errors for any values" if certified else ""
     if not any(excess):
-        yield f"With outliers or long tails errors are larger; {certified}"
+        more = f"; {certifies}" if certifies else ""
+        yield f"With outliers or long tails errors are larger{more}."
         return
     harm = typical_harm(plan) if judges_reliability(plan) else 0.0
     if harm:
@@ -162,8 +167,8 @@ def _clipped(plan: Facts) -> Iterator[str]:
         f"Intervals allow for {UNSEEN} users as far as the bounds reach, if they are not in the "
         "same few cells. More than "
         f"{seen_users(excess):,.0f} of {users:,} users far from the others make no cell reliable. "
-        "Between, intervals may miss: bounds that are no wider than needed help most, and "
-        f"{certified}"
+        "Between, intervals may miss: bounds that are no wider than needed help most"
+        f"{', and ' if certifies else ''}{certifies}."
     )
 
 
