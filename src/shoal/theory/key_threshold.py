@@ -128,13 +128,11 @@ def public_order(keys: Sequence[str]) -> Ints:
 
 def counted(user: Ints, place: Ints) -> Bools:
     """Returns which memberships count: of each user the first `MOST_KEYS` in the public order."""
-    order = np.lexsort((place, user))
-    sorted_user = user[order]
-    begins = np.flatnonzero(np.diff(sorted_user, prepend=-1))
-    many = np.diff(begins, append=len(user))
-    own = np.arange(len(user)) - np.repeat(begins, many)
-    found = np.empty(len(user), dtype=np.bool_)
-    found[order] = own < MOST_KEYS
+    found = np.bincount(user)[user] <= MOST_KEYS
+    heavy = np.flatnonzero(~found)
+    heavy = heavy[np.lexsort((place[heavy], user[heavy]))]
+    begins = np.searchsorted(user[heavy], user[heavy])
+    found[heavy] = np.arange(len(heavy)) - begins < MOST_KEYS
     return found
 
 
@@ -159,13 +157,11 @@ def _first_draw(chosen: Selection) -> tuple[Floats, Floats]:
     many = np.arange(1, MOST_KEYS + 1)
     weight = _shares(chosen.first)
     at_once = _any(_tails(chosen.bits, chosen.found_first - weight), many)
-    # Chances of 1 would have no logarithm; the margin is far above what this changes.
-    stays = np.minimum(_tails(chosen.bits, chosen.stay - weight), 1 - _OUTWARD**2)[:, None]
+    stays = _tails(chosen.bits, chosen.stay - weight)[:, None]
     gone = np.maximum(many[:, None] - many, 0)
-    log_ways = special.gammaln(many + 1)[:, None] - special.gammaln(many + 1)
-    log_ways = log_ways - special.gammaln(gone + 1)
-    law = np.exp(log_ways + many * np.log(stays) + gone * np.log1p(-stays))
-    return at_once, np.where(many[:, None] >= many, law, 0.0)
+    # There are no ways for more keys than t; chances below the normal floats do not matter.
+    ways = special.binom(many[:, None], many)
+    return at_once, ways * stays**many * (1 - stays) ** gone
 
 
 def _second_draw(chosen: Selection) -> Floats:
@@ -176,7 +172,8 @@ def _second_draw(chosen: Selection) -> Floats:
 
 def _any(chance: Floats, many: Ints) -> Floats:
     """Returns the chance of at least one of many independent events of one chance each."""
-    return -np.expm1(many * np.log1p(-np.minimum(chance, 1 - _OUTWARD**2)))
+    with np.errstate(divide="ignore"):
+        return -np.expm1(many * np.log1p(-chance))
 
 
 def _tails(bits: int, least: Ints) -> Floats:
