@@ -66,7 +66,8 @@ class Selection(NamedTuple):
     @property
     def rho(self) -> Fraction:
         """The zCDP loss of both draws."""
-        return Fraction(self.first**2 + self.second**2, 2 * 4**self.bits)
+        squares = self.first**2 + self.second**2
+        return Fraction(squares, 2 * 4**self.bits)
 
 
 def selection(epsilon: float, delta: float) -> Selection:
@@ -76,32 +77,44 @@ def selection(epsilon: float, delta: float) -> Selection:
     (epsilon, delta/2)-private; and a lone user shows a key of its own with a chance of delta/2.
     """
     half = delta / 2
-    fine = -math.log2(gaussian.rho_of(epsilon, half)) / 2
+    numbers = 2 * MOST_KEYS
+    smooth = gaussian.rho_of(epsilon, half)
+    fine = _FINE - math.log2(smooth) / 2
     # A lattice adds about (numbers + rho)/(12 4^bits) to delta.
-    close = (math.log2(2 * MOST_KEYS / half) + _CLOSE) / 2
-    bits = math.ceil(max(_FINE, _FINE + fine, close))
-    rho = gaussian.rho_of_lattice(epsilon, half, 2 * MOST_KEYS, bits)
-    steps = Fraction(rho) * 2 * 4**bits
-    first = math.isqrt(math.floor(steps * _FIRST_SHARE))
-    second = math.isqrt(math.floor(steps * (1 - _FIRST_SHARE)))
+    close = (math.log2(numbers / half) + _CLOSE) / 2
+    bits = math.ceil(max(_FINE, fine, close))
+    rho = gaussian.rho_of_lattice(epsilon, half, numbers, bits)
+    squares = math.floor(Fraction(rho) * 2 * 4**bits)
+    of_first = math.floor(squares * _FIRST_SHARE)
+    first = math.isqrt(of_first)
+    second = math.isqrt(squares - of_first)
     return with_levels(bits, first, second, half)
 
 
 def with_levels(bits: int, first: int, second: int, delta: float) -> Selection:
     """Returns the selection with the least levels at which `shown_alone` is at most delta."""
-    many = np.arange(1, MOST_KEYS + 1)
-    shares = _shares(first).tolist()
+    found_first = 0
+    for at, weight in enumerate(_shares(first).tolist()):
+        log_hidden = math.log1p(-delta * _FIRST_DELTA) / (at + 1)
+        needed = weight + _level(bits, -math.expm1(log_hidden))
+        found_first = max(found_first, needed)
     stay = math.ceil(_STAY * 2**bits)
-    chances = -np.expm1(math.log1p(-delta * _FIRST_DELTA) / many)
-    found_first = max(own + _level(bits, at) for own, at in zip(shares, chances, strict=True))
     # The last level of a bisection at which keys are shown too often, and one that is high enough.
     bad = 0
     good = second + _level(bits, delta / (2 * MOST_KEYS))
-    base = Selection(bits, first, second, stay, found_first, good)
+    base = Selection(
+        bits,
+        first,
+        second,
+        stay,
+        found_first,
+        found_second=good,
+    )
     at_once, stays = _first_draw(base)
     while good - bad > 1:
         middle = (good + bad) // 2
-        shown = at_once + stays @ _second_draw(base._replace(found_second=middle))
+        later = _second_draw(base._replace(found_second=middle))
+        shown = at_once + stays @ later
         if shown.max() * (1 + _OUTWARD) <= delta:
             good = middle
         else:
@@ -115,14 +128,17 @@ def shown_alone(chosen: Selection) -> Floats:
     The result has an entry for each t from 1 to `MOST_KEYS`, rounded upwards.
     """
     at_once, stays = _first_draw(chosen)
-    return np.minimum((at_once + stays @ _second_draw(chosen)) * (1 + _OUTWARD), 1.0)
+    shown = at_once + stays @ _second_draw(chosen)
+    return np.minimum(shown * (1 + _OUTWARD), 1.0)
 
 
 def public_order(keys: Sequence[str]) -> Ints:
     """Returns the place of each key in the order of SHA-256 of its text; keys are distinct."""
-    digests = [hashlib.sha256(key.encode()).digest() for key in keys]
+    texts = [key.encode() for key in keys]
+    digests = [hashlib.sha256(text).digest() for text in texts]
+    order = sorted(range(len(keys)), key=digests.__getitem__)
     place = np.empty(len(keys), dtype=np.int64)
-    place[sorted(range(len(keys)), key=digests.__getitem__)] = np.arange(len(keys))
+    place[order] = np.arange(len(keys))
     return place
 
 
@@ -130,9 +146,11 @@ def counted(user: Ints, place: Ints) -> Bools:
     """Returns which memberships count: of each user the first `MOST_KEYS` in the public order."""
     found = np.bincount(user)[user] <= MOST_KEYS
     heavy = np.flatnonzero(~found)
-    heavy = heavy[np.lexsort((place[heavy], user[heavy]))]
-    begins = np.searchsorted(user[heavy], user[heavy])
-    found[heavy] = np.arange(len(heavy)) - begins < MOST_KEYS
+    order = np.lexsort((place[heavy], user[heavy]))
+    heavy = heavy[order]
+    holder = user[heavy]
+    rank = np.arange(len(heavy)) - np.searchsorted(holder, holder)
+    found[heavy] = rank < MOST_KEYS
     return found
 
 
@@ -143,7 +161,8 @@ def weights(user: Ints, users: int, whole: int) -> Ints:
     """
     many = np.bincount(user, minlength=users)
     table = np.concatenate([[0], _shares(whole), [0]])
-    return table[np.minimum(many, MOST_KEYS + 1)[user]]
+    share = table[np.minimum(many, MOST_KEYS + 1)]
+    return share[user]
 
 
 def _shares(whole: int) -> Ints:
@@ -161,19 +180,23 @@ def _first_draw(chosen: Selection) -> tuple[Floats, Floats]:
     gone = np.maximum(many[:, None] - many, 0)
     # There are no ways for more keys than t; chances below the normal floats do not matter.
     ways = special.binom(many[:, None], many)
-    return at_once, ways * stays**many * (1 - stays) ** gone
+    law = ways * stays**many * (1 - stays) ** gone
+    return at_once, law
 
 
 def _second_draw(chosen: Selection) -> Floats:
     """Returns the most that up to m keys that stayed are released with, by m."""
-    tails = _tails(chosen.bits, chosen.found_second - _shares(chosen.second))
-    return np.maximum.accumulate(_any(tails, np.arange(1, MOST_KEYS + 1)))
+    many = np.arange(1, MOST_KEYS + 1)
+    weight = _shares(chosen.second)
+    tails = _tails(chosen.bits, chosen.found_second - weight)
+    return np.maximum.accumulate(_any(tails, many))
 
 
 def _any(chance: Floats, many: Ints) -> Floats:
     """Returns the chance of at least one of many independent events of one chance each."""
     with np.errstate(divide="ignore"):
-        return -np.expm1(many * np.log1p(-chance))
+        log_none = many * np.log1p(-chance)
+    return -np.expm1(log_none)
 
 
 def _tails(bits: int, least: Ints) -> Floats:
@@ -182,10 +205,13 @@ def _tails(bits: int, least: Ints) -> Floats:
     By symmetry it is half of P[|Z| > z - 1] for z from 1 on; below, 1 is returned.
     """
     scale = 2.0**bits
-    bound = special.ndtr((0.5 - least) / scale) / (1 - 1 / (24 * scale * scale))
-    return np.where(least >= 1, np.minimum(bound * (1 + _OUTWARD), 1.0), 1.0)
+    normal = special.ndtr((0.5 - least) / scale)
+    lattice = 1 - 1 / (24 * scale * scale)
+    bound = normal / lattice * (1 + _OUTWARD)
+    return np.where(least >= 1, np.minimum(bound, 1.0), 1.0)
 
 
 def _level(bits: int, chance: float) -> int:
     """Returns the least whole z with P[Z >= z] at most a chance or, rarely, the next."""
-    return gaussian.tail_quantile(2.0**bits, min(2 * chance, 1 - _OUTWARD)) + 1
+    both_sides = min(2 * chance, 1 - _OUTWARD)
+    return gaussian.tail_quantile(2.0**bits, both_sides) + 1
