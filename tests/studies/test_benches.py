@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from shoal_studies import bench_honest as honest
+from shoal_studies import bench_keys
 from shoal_studies import bench_presence as presence
 
 from shoal.cli.main import main
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.full
         ("counts --repetitions 2 --users 500 --epsilon 4", None, "500"),
         ("honest --releases 4 --epsilon 1 --delta 1e-9", None, ""),
         ("presence --releases 2 --epsilon 4", {3 + 4 + 4}, "of plain Laplace noise"),
+        ("presence --keys --releases 2 --epsilon 1 --only places", {2 + 3}, "places"),
     ],
 )
 def test_a_bench_prints_its_lines(
@@ -42,7 +44,8 @@ def test_a_bench_prints_its_lines(
         "presence": ["--only", "sparse"],
     }
     words = arguments.split()
-    assert main(["bench", *words, *only.get(words[0], [])]) == 0
+    added = [] if "--only" in words else only.get(words[0], [])
+    assert main(["bench", *words, *added]) == 0
     told = capsys.readouterr().out.splitlines()
     assert lines is None or len(told) in lines
     assert last in told[-1]
@@ -73,3 +76,21 @@ def test_plain_noise_errs_by_noise_and_by_what_its_caps_cut() -> None:
     for name, scale in {"users": 2, "records": 3, "sum": 30, "mean": 0.5}.items():
         assert presence.laplace(table, name, 1e9, 2) < 1e-6
         assert 0.3 * scale < presence.laplace(table, name, 1.0, 50) < 1.3 * scale, name
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("cap", [1, 24])
+def test_a_rival_has_the_threshold_that_opendp_needs(cap: int) -> None:
+    """OpenDP refuses a count that is lower, and no other: both are whole numbers."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    counts = dp.map_domain(dp.atom_domain(T="i64"), dp.atom_domain(T="i64"))
+    moves = dp.l01inf_distance(dp.absolute_distance(T="i64"))
+
+    def delta(threshold: int) -> float:
+        rule = dp.m.make_laplace_threshold(counts, moves, scale=cap * 2.0, threshold=threshold)
+        return float(rule.map((cap, cap, 1))[1])
+
+    least = dp.binary_search(lambda at: delta(at) <= bench_keys.DELTA, bounds=(1, 10**6))
+    assert abs(least - bench_keys.laplace_threshold(cap * 2.0, cap)) < 2

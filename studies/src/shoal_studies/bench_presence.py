@@ -17,7 +17,7 @@ import pyarrow as pa
 import shoal
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal_studies import data
+from shoal_studies import bench_keys, data
 from shoal_studies.bench_honest import worst_tenth
 from shoal_studies.populations import Floats, Whole
 from shoal_studies.registry import Losses, bench, option
@@ -276,6 +276,7 @@ def presence(
     releases: Annotated[int, option("Simulated releases of each.", 1, 10**6)] = 20,
     epsilon: Losses = [1.0, 4.0],  # noqa: B006
     only: Annotated[str, option("A part of the name of the tables to take.")] = "",
+    keys: Annotated[bool, option("Count the keys that are found with a delta.")] = False,
 ) -> Iterator[str]:
     """Err with private counts, beside plain Laplace noise and OpenDP with caps from hindsight.
 
@@ -284,6 +285,9 @@ def presence(
 
     Example: shoal bench presence --only sparse --epsilon 1
     """
+    if keys:
+        yield from bench_keys.lines(releases, epsilon, only)
+        return
     yield (
         f"mean absolute error over cells, {releases} simulated releases a figure; Laplace, OpenDP: "
         "with the caps that err least on this very table; covered: 95% intervals of "
