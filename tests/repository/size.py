@@ -19,21 +19,21 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 69_202),
-    "theory": (("theory",), 14_311),
+    "cells": (("cells",), 69_399),
+    "theory": (("theory",), 15_501),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 18_443),
-    "distributions": (("distributions",), 15_503),
+    "presence": (("presence",), 18_438),
+    "distributions": (("distributions",), 16_100),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
     "privacy": (("privacy",), 12_391),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        13_521,
+        13_903,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 14_088),
-    "pictures": (("pictures",), 6_151),
+    "cli": (("cli", "publishing.py", "__main__.py"), 14_104),
+    "pictures": (("pictures",), 6_220),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_215),
     "verification": (("verification",), 29_888),
     "other modules": (
@@ -53,11 +53,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 9.38, 0.3
-STUDIES = 54_560
+STUDIES = 55_937
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 28_163),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_491),
+    "tests": (("tests", "conftest.py"), ".py", 28_407),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_534),
 }
 
 
