@@ -24,6 +24,9 @@ ASKED: dict[str, Any] = {
 }
 
 
+SIMULATED = shoal.Simulated(1)
+
+
 def _large_and_small() -> Any:
     """Of 16 cells the first has all of 3,000 people twice, the others one in 60 of them once."""
     who = np.arange(3000)
@@ -83,6 +86,17 @@ def test_a_guide_that_does_not_fit_is_refused(changed: dict[str, Any], message: 
     first = plan(source, **ASKED).release(source, noise=shoal.Simulated(1))
     with pytest.raises(shoal.ShoalError, match=message):
         plan(source, **{**ASKED, "like": first, **changed})
+
+
+def test_a_simulation_guides_no_real_release(tmp_path: Path) -> None:
+    """Its noise is known, so that a manifest with its numbers would say what is private."""
+    source = records(visits())
+    guided = plan(source, **ASKED, like=plan(source, **ASKED).release(source, noise=SIMULATED))
+    guided.release(source, noise=SIMULATED)
+    book = shoal.Ledger.create(tmp_path / "visits.ledger", epsilon=9, privacy_unit="card")
+    with pytest.raises(InputError, match="simulated release"):
+        guided.release(source, ledger=book, name="may")
+    assert not book.entries()
 
 
 def test_a_request_whose_guide_is_of_other_cells_is_refused() -> None:

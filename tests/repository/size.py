@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 15_501),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 18_438),
+    "presence": (("presence",), 18_860),
     "distributions": (("distributions",), 16_100),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
@@ -53,10 +53,10 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 9.38, 0.3
-STUDIES = 55_937
+STUDIES = 55_745
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 28_407),
+    "tests": (("tests", "conftest.py"), ".py", 28_510),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_534),
 }
 

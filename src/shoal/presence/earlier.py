@@ -26,7 +26,7 @@ _SMALLER = 0.5
 _ALIKE = 0.15
 
 
-def guide_of(numbers: Estimates, release: str, request: Request) -> Guide:
+def guide_of(numbers: Estimates, release: str, request: Request, *, simulation: bool) -> Guide:
     """Returns what an earlier release, by its name, says of a request beforehand.
 
     Raises:
@@ -55,6 +55,7 @@ def guide_of(numbers: Estimates, release: str, request: Request) -> Guide:
         priority=tuple(_priority(numbers, request.keys).tolist()),
         caps={name: CapPart(**vars(cap)) for name, cap in found.items()},
         range=numbers.drawn.range if request.n_pieces else None,
+        simulation=simulation,
     )
 
 

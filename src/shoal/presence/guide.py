@@ -8,6 +8,7 @@ Source: docs/theory/private-counts.md#an-earlier-release-as-a-guide.
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated
 
 from pydantic import Field
@@ -39,6 +40,7 @@ class Guide(Model):
         priority: Of each cell of the request: see `shoal.presence.look.priorities`.
         caps: By block: what a user counts for at most.
         range: The position of the range that was selected; None without statistics of values.
+        simulation: Whether that release is a simulation, which is not private and guides no other.
     """
 
     release: Text
@@ -46,6 +48,7 @@ class Guide(Model):
     priority: tuple[Positive, ...]
     caps: dict[str, CapPart]
     range: Annotated[int, Field(ge=0)] | None
+    simulation: bool = Field(default=False, exclude_if=operator.not_)
 
     def fits(self, cells: int, blocks: set[str]) -> bool:
         """Whether it is of so many cells and of these blocks."""

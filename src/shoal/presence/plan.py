@@ -158,7 +158,8 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         Raises:
             InputError: It has others, or saw too few users.
         """
-        guide = guide_of(before.numbers, before.said.name, self.request)
+        name = before.said.name
+        guide = guide_of(before.numbers, name, self.request, simulation=before.simulated)
         request = self.request.model_copy(update={"guide": guide})
         return replace(self, request=request, rounds=rounds_of(request))
 
@@ -221,6 +222,12 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
         check_ledger(ledger, noise)
+        guide = self.request.guide
+        if noise is None and guide is not None and guide.simulation:
+            raise InputError(
+                "the guide is a simulated release, which is not private",
+                "give like= the manifest of a release that a ledger recorded",
+            )
         checks.instance(records, Records, "records", "give the shoal.Records of the plan")
         self.check(records)
         described = records.describe()

@@ -27,6 +27,8 @@ _HOUR = "origin || ' ' || hour(time_hour at time zone 'UTC')"
 _CELLS = (1, 2, 4, 8, 1000)
 _RECORDS = (1, 3, 10, 1000)
 _CANDIDATES = 1024
+# Draws of each: the least error of single draws would be luck where cells are few.
+_DRAWS = 8
 _BINS = 16
 # What the design measured and asks for, by table, epsilon and statistic.
 _BARS = {
@@ -145,13 +147,15 @@ def by_hand(table: Table, level: float, epsilon: float) -> float:
             kept = _capped(who, cell, cells, records, rng)
             most_cells = min(cells, int(np.bincount(np.unique(who * 10**6 + cell) // 10**6).max()))
             most = min(records, int(np.unique(who * 10**6 + cell, return_counts=True)[1].max()))
+            groups = [np.sort(value[kept][cell[kept] == at]) for at in range(len(labels))]
             for mechanism, spent in ((_selected, epsilon / 3), (_from_bins, epsilon)):
-                found = [
-                    mechanism(np.sort(value[kept][cell[kept] == at]), level, table.bounds,
-                              spent / most_cells, most, rng)
-                    for at in range(len(labels))
-                ]  # fmt: skip
-                errors.append(float(np.abs(np.array(found) - truth).mean()))
+                drawn = [
+                    mechanism(each, level, table.bounds, spent / most_cells, most, rng)
+                    for _ in range(_DRAWS)
+                    for each in groups
+                ]
+                found = np.reshape(drawn, (_DRAWS, len(groups)))
+                errors.append(float(np.abs(found - truth).mean()))
     return min(errors)
 
 

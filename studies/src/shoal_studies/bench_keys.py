@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 from scipy import special
 
-from shoal.arrays import add
+from shoal.presence.found import found_keys
 from shoal.privacy.noise import Noise, Simulated
 from shoal.theory import gaussian, key_threshold
 from shoal.theory.key_threshold import Selection
@@ -37,9 +37,9 @@ class Pairs:
         return int(self.user.max()) + 1, int(self.key.max()) + 1
 
     @cached_property
-    def place(self) -> Whole:
-        """The place of each key in the public order."""
-        return key_threshold.public_order([str(each) for each in range(self.size[1])])
+    def names(self) -> list[str]:
+        """The text of each key."""
+        return [str(each) for each in range(self.size[1])]
 
 
 def tables() -> Iterator[Callable[[], Pairs]]:
@@ -76,23 +76,7 @@ def _made(name: str, size: tuple[int, int], power: float, median: float) -> Pair
 
 def found(pairs: Pairs, chosen: Selection, noise: Noise) -> int:
     """How many keys one selection finds."""
-    users, _ = pairs.size
-    kept = key_threshold.counted(pairs.user, pairs.place[pairs.key])
-    user, key = pairs.user[kept], pairs.key[kept]
-    noisy = _noisy(key, key_threshold.weights(user, users, chosen.first), chosen, noise, 1)
-    at_once = noisy >= chosen.found_first
-    stays = (noisy >= chosen.stay) & ~at_once
-    left = stays[np.searchsorted(np.unique(key), key)]
-    user, key = user[left], key[left]
-    second = _noisy(key, key_threshold.weights(user, users, chosen.second), chosen, noise, 2)
-    return int(at_once.sum() + (second >= chosen.found_second).sum())
-
-
-def _noisy(key: Whole, weight: Whole, chosen: Selection, noise: Noise, draw: int) -> Whole:
-    """Noisy weights of the keys that are there, ascending."""
-    there, at = np.unique(key, return_inverse=True)
-    total = add(at, weight, len(there)).tolist()
-    return np.array(noise.add_gaussian(total, chosen.bits, draw), dtype=np.int64)
+    return len(found_keys(pairs.user, pairs.key, pairs.names, chosen, noise))
 
 
 def capped(pairs: Pairs, epsilon: float, releases: int) -> tuple[float, float]:
