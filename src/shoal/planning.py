@@ -84,8 +84,9 @@ def plan(
             "2026-01..2026-12"; `users` is then about how many users in periods there are), `like`
             (an earlier release, or its manifest, as a guide: nothing is spent on a look and a
             range, and what is not given is as it was there; "last": `shoal.publish` takes the last
-            release from the second one on), `min_users` (cells with a smaller noisy number of users
-            are marked).
+            release from the second one on), `delta` (in place of keys: the cells that enough users
+            have are found, and delta is the chance that epsilon does not hold), `min_users` (cells
+            with a smaller noisy number of users are marked).
 
             Public counts: `bounds` (range of the values, if counts are given in place of records),
             `objective` (`typical` or `worst_case`: the error to minimise, expected of ordinary

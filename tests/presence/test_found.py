@@ -1,12 +1,21 @@
 """Keys that are found: what a user adds to both draws, and which keys are released."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import shoal
+from shoal.errors import DocumentError, InputError
+from shoal.planning import plan
 from shoal.presence.found import found_keys
+from shoal.presence.plan import Plan, Release
 from shoal.theory.key_threshold import MOST_KEYS, Selection, counted, public_order, selection
+from shoal.verification.recount import recount
 
 KEYS = 600
 NAMES = [f"key {at}" for at in range(KEYS)]
@@ -87,3 +96,104 @@ def test_nobody_has_no_key() -> None:
     assert found_keys(nobody, nobody, [], CHOSEN, noise) == []  # type: ignore[arg-type]
     assert noise.asked == [[], []]
     assert isinstance(CHOSEN, Selection)
+
+
+ASKED: dict[str, Any] = {
+    "delta": "1e-6",
+    "users": 3000,
+    "epsilon": 4,
+    "statistics": ["users", "mean"],
+}
+
+
+def _searches() -> pa.Table:
+    """Six words of 3,000 people, and one word of each of 50 people that nobody else has."""
+    rng = np.random.default_rng(3)
+    word = rng.choice(6, 9000, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01])
+    own = [f"secret {at}" for at in range(50)]
+    return pa.table(
+        {
+            "who": [*(f"u{at % 3000}" for at in range(9000)), *(f"u{at}" for at in range(50))],
+            "word": [*(f"word {at}" for at in word), *own],
+            "seconds": rng.gamma(2, 5, 9050),
+        }
+    )
+
+
+def _records(table: pa.Table) -> shoal.Records:
+    return shoal.Records(table, user="who", value="seconds", by="word", bounds=(0, 60))
+
+
+def test_cells_are_found_answered_and_recounted(tmp_path: Path) -> None:
+    """With a ledger that has a delta; the loss is that of all draws, and files say the same."""
+    records = _records(_searches())
+    made: Any = plan(records, **ASKED)
+    assert 0.999 < made.exact_loss.epsilon / 4 <= 1
+    assert made.exact_loss.delta == made.loss.delta == Fraction(1, 10**6)
+    made.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json").to_document() == made.to_document()
+    book = shoal.Ledger.create(
+        tmp_path / "searches.ledger", epsilon=4, delta="1e-6", privacy_unit="who"
+    )
+    done = made.release(records, ledger=book, name="may")
+    found = done.cells.column("word").to_pylist()
+    assert {"word 0", "word 1", "word 2"} <= {*found} <= {f"word {at}" for at in range(6)}
+    table = done.to_pandas()
+    users = table[table["statistic"] == "users"].set_index("word")["value"]
+    assert users["word 0"] == pytest.approx(2350, rel=0.15)
+    done.write_manifest(tmp_path / "may.json")
+    assert "secret" not in (tmp_path / "may.json").read_text()
+    assert shoal.verify(tmp_path / "may.json")
+    assert Release.load(tmp_path / "may.json").to_text() == done.to_text()
+    guided: Any = plan(records, epsilon=4, like=tmp_path / "may.json")
+    assert guided.request.keys == done.cells
+    assert not guided.request.delta
+
+
+def test_found_cells_do_not_depend_on_the_order_of_rows() -> None:
+    """Noise is drawn for keys in the order of their hash, and cells are sorted."""
+    table = _searches()
+    order = np.random.default_rng(1).permutation(table.num_rows)
+    made: Any = plan(_records(table), **ASKED)
+    whole = made.release(_records(table), noise=shoal.Simulated(1))
+    other = made.release(_records(table.take(order)), noise=shoal.Simulated(1))
+    assert whole.to_pandas().equals(other.to_pandas())
+
+
+def test_no_cell_is_an_answer_too() -> None:
+    """Three people have no cell in common; what was spent is spent."""
+    few = _searches().slice(9000, 3)
+    done = plan(_records(few), **ASKED).release(_records(few), noise=shoal.Simulated(1))
+    assert done.table().num_rows == 0
+    assert "No cell has enough users" in str(done)
+    checks = shoal.verify(done.manifest).checks
+    assert [each.claim for each in checks if not each.holds] == ["noise of the operating system"]
+
+
+@pytest.mark.parametrize("changed", [{"found_second": 0.9}, {"found_first": 0.9}, {"second": 2}])
+def test_levels_that_are_too_low_are_refused(changed: dict[str, float], tmp_path: Path) -> None:
+    """In the plan's document, and by the recount alone."""
+    records = _records(_searches())
+    made: Any = plan(records, **ASKED)
+    numbers = made.selection._asdict()
+    wrong = {name: int(numbers[name] * times) for name, times in changed.items()}
+    false = replace(made, selection=made.selection._replace(**wrong))
+    false.save(tmp_path / "plan.json")
+    with pytest.raises(DocumentError):
+        Plan.load(tmp_path / "plan.json")
+    done = made.release(records, noise=shoal.Simulated(1))
+    full = done.manifest | {
+        "plan": false.to_document(),
+        "results": done.manifest["results"]["results"],
+    }
+    assert any("finding cells" in each or "too often" in each for each in recount(full))
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [{"delta": 0}, {"keys": {"word": ["word 1"]}}, {"delta": 0.5}],
+)
+def test_either_cells_or_a_delta_are_given(wish: dict[str, Any]) -> None:
+    """Neither, both, or a delta that protects nobody."""
+    with pytest.raises(InputError):
+        plan(_records(_searches()), **ASKED | wish)

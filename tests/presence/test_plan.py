@@ -150,7 +150,7 @@ def test_nothing_that_leaves_names_a_user_or_a_key_that_nobody_listed(tmp_path: 
         ({"keys": None}, "keys of 'branch' are not given"),
         ({"users": None}, "number of users is unknown"),
         ({"users": 70}, "private caps and ranges are mostly noise"),
-        ({"delta": "1e-6"}, "delta is for public counts"),
+        ({"delta": "1e-6"}, "a delta finds cells that are not listed"),
         ({"statistics": ["std"]}, "no statistic"),
         ({"statistics": ["share_above(240)"]}, "not inside the bounds"),
         ({"keys": {"branch": ["North", "North"]}}, "the same text"),

@@ -19,23 +19,23 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 69_399),
+    "cells": (("cells",), 69_341),
     "theory": (("theory",), 15_501),
     "trials": (("trials",), 40_599),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 18_860),
+    "presence": (("presence",), 20_439),
     "distributions": (("distributions",), 16_100),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 24_271),
-    "privacy": (("privacy",), 12_391),
+    "privacy": (("privacy",), 12_449),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        13_903,
+        13_912,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 14_104),
     "pictures": (("pictures",), 6_220),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_215),
-    "verification": (("verification",), 29_888),
+    "verification": (("verification",), 30_314),
     "other modules": (
         (
             "__init__.py",
@@ -56,8 +56,8 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 55_745
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 28_510),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_534),
+    "tests": (("tests", "conftest.py"), ".py", 28_620),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_549),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from shoal.data import keys
 from shoal.documents.model import Model, is_none
 from shoal.presence.draw import Drawn
 from shoal.presence.estimates import Estimates
@@ -16,7 +17,7 @@ from shoal.presence.request import Request
 from shoal.presence.rounds import Round
 from shoal.release import envelope
 from shoal.release import plan as plans
-from shoal.release.envelope import CONFIDENCE, Text
+from shoal.release.envelope import CONFIDENCE, Keys, Text
 from shoal.release.rows import RowPart
 
 Whole = tuple[int, ...]
@@ -46,6 +47,17 @@ class RoundPart(Model):
     bits: int
 
 
+class SelectionPart(Model):
+    """How cells are found: see `shoal.theory.key_threshold.Selection`."""
+
+    bits: int
+    first: int
+    second: int
+    stay: int
+    found_first: int
+    found_second: int
+
+
 class PlanDocument(plans.PlanDocument):
     """A plan of private counts."""
 
@@ -55,6 +67,7 @@ class PlanDocument(plans.PlanDocument):
     request: Request
     records: Columns | None
     rounds: dict[str, RoundPart]
+    selection: SelectionPart | None = Field(default=None, exclude_if=is_none)
     claims: plans.Claims
 
 
@@ -70,6 +83,7 @@ class Results(Model):
         caps: By block.
         knots: Where the parts of values lie, in the value's unit; empty without them.
         rows: A row for each statistic.
+        keys: The cells that were found; null if they were listed.
     """
 
     cells: Whole | None
@@ -80,6 +94,7 @@ class Results(Model):
     caps: dict[str, CapPart]
     knots: tuple[float, ...]
     rows: tuple[RowPart, ...]
+    keys: Keys | None = Field(default=None, exclude_if=is_none)
 
     @classmethod
     def of_numbers(cls, numbers: Estimates) -> Results:
@@ -98,6 +113,7 @@ class Results(Model):
             caps={name: CapPart(**vars(cap)) for name, cap in look.caps.items()},
             knots=tuple(knots),
             rows=tuple(map(RowPart.of_row, numbers.rows(CONFIDENCE))),
+            keys=drawn.keys,
         )
 
 
@@ -127,6 +143,14 @@ class Manifest(envelope.Manifest):
 
 def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, Round]) -> Drawn:
     """Returns what was drawn; a LookupError if there are not as many numbers as were planned."""
+    found = None
+    if request.finds:
+        found = keys.from_document(results["keys"])
+        if found.column_names != request.keys.column_names:
+            raise LookupError
+        request = request.of_cells(found)
+        if not found.num_rows:
+            return Drawn(None, {}, None, {}, found)
     cells = request.keys.num_rows
     noisy_cells = results["cells"]
     position = results["range"]
@@ -150,7 +174,7 @@ def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, 
     )
     if not fits:
         raise LookupError
-    return Drawn(None if noisy_cells is None else [*noisy_cells], sizes, position, answers)
+    return Drawn(None if noisy_cells is None else [*noisy_cells], sizes, position, answers, found)
 
 
 def _tuples(lists: Mapping[str, list[int]]) -> dict[str, Whole]:

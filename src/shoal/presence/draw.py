@@ -13,17 +13,20 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.arrays import Floats, Ints
 from shoal.data.aggregate import exact_sums
 from shoal.data.records import Records
 from shoal.data.value_lattice import Lattice
+from shoal.presence.found import found_cells
 from shoal.presence.look import Look, look_of, ranges_of, sizes_of
 from shoal.presence.members import Members, members
 from shoal.presence.request import Request
 from shoal.presence.rounds import Round
 from shoal.presence.vectors import cut, sizes, weights
 from shoal.privacy.noise import Noise
+from shoal.theory.key_threshold import Selection
 
 # The draws of one release, of which no two have the same noise.
 _CELLS = 1
@@ -47,12 +50,14 @@ class Drawn(NamedTuple):
         sizes: The second look, by block and size.
         range: The position of the selected range; None without values.
         answers: By block: a number for each cell, of values a row for each part.
+        keys: The cells that were found; None if they were listed.
     """
 
     cells: list[int] | None
     sizes: dict[str, list[int]]
     range: int | None
     answers: dict[str, list[int]]
+    keys: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,25 @@ def pieces_of(request: Request, chosen: tuple[int, int]) -> list[Ramp]:
     return [Ramp(at, start, end - start) for at, (start, end) in enumerate(pairwise(ends))]
 
 
-def draw(request: Request, rounds: Mapping[str, Round], records: Records, noise: Noise) -> Drawn:
-    """Returns what leaves the mechanism.
+def draw(
+    request: Request,
+    rounds: Mapping[str, Round],
+    records: Records,
+    noise: Noise,
+    chosen_keys: Selection | None = None,
+) -> Drawn:
+    """Returns what leaves the mechanism; with a selection of keys the cells are found first.
 
     Formal guarantee: for whoever comes or goes, the chance of every outcome changes by a factor of
-    at most exp(the sum of whole/2^bits over the rounds), in any data set.
+    at most exp(the sum of whole/2^bits over the rounds), in any data set, and by what finding cells
+    costs (`shoal.presence.found.found_keys`).
     """
+    if chosen_keys is not None:
+        cells = found_cells(records, request.periods, chosen_keys, noise)
+        if not cells.num_rows:
+            return Drawn(None, {}, None, {}, cells)
+        of_found = request.of_cells(cells)
+        return draw(of_found, rounds, records, noise)._replace(keys=cells)
     cells = request.keys
     found = members(records, cells, periods=request.periods)
     noisy_cells = None

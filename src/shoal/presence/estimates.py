@@ -57,6 +57,8 @@ class Estimates:
     def look(self) -> Look:
         """Caps and priorities, which follow from the looks."""
         drawn = self.drawn
+        if not self.cells:
+            return Look(np.ones(0), float(self.request.users), {})
         noisy_cells = None
         if drawn.cells is not None:
             noisy_cells = np.array(drawn.cells) / self.rounds["cells"].whole
@@ -83,6 +85,7 @@ class Estimates:
                 self.request.bounds[1] if name == "sum" else 1.0,
             )
             for name in self.request.totals
+            if self.cells
         }
 
     @cached_property
@@ -125,6 +128,10 @@ class Estimates:
 
     def rows(self, confidence: float) -> Iterator[Row]:
         """Yields every statistic that was asked for, in its order; of small cells as such."""
+        if not self.cells:
+            # None was found.
+            yield from (_of_no_cell(kind.name) for kind in self.request.kinds)
+            return
         for row in self._of_any_cells(confidence):
             yield row if row.name == "users" else self._marked(row)
 
@@ -215,3 +222,19 @@ class Estimates:
             status.tolist(),
             ~clear,
         )
+
+
+def _of_no_cell(name: str) -> Row:
+    """A statistic if no cell was found."""
+    nothing = np.zeros(0)
+    return Row(
+        name=name,
+        asked=name,
+        value=nothing,
+        low=nothing,
+        high=nothing,
+        noisy=nothing,
+        noise=nothing,
+        status=[],
+        common=np.zeros(0, dtype=bool),
+    )

@@ -5,16 +5,75 @@ Source: docs/theory/private-counts.md#keys.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.arrays import Ints, add
+from shoal.data import keys
+from shoal.data.records import Records
+from shoal.presence.keys import texts_of
+from shoal.presence.members import codes_of, owners
+from shoal.privacy.accounting import NoisyVector, Stated, Step
 from shoal.privacy.noise import Noise
-from shoal.theory.key_threshold import Selection, counted, public_order, weights
+from shoal.theory.key_threshold import (
+    MOST_KEYS,
+    Selection,
+    counted,
+    public_order,
+    shown_alone,
+    weights,
+)
 
 # Draws of keys have numbers from here on.
 _START = 30_000_000
+
+
+def steps_of(chosen: Selection, delta: Fraction) -> list[Step]:
+    """Returns what finding cells costs: two draws, and a chance that a lone user shows a key."""
+    moves = (chosen.first**2, chosen.second**2)
+    draws = [NoisyVector("gaussian", chosen.bits, np.array([each]), MOST_KEYS) for each in moves]
+    return [*draws, Stated(Fraction(0), delta / 2)]
+
+
+def check_levels(chosen: Selection, delta: Fraction) -> None:
+    """Refuses, with a ValueError, levels at which a lone user shows a key too often."""
+    if not (Fraction(float(shown_alone(chosen).max())) <= delta / 2):
+        raise ValueError
+
+
+def found_cells(
+    records: Records, periods: Sequence[str], chosen: Selection, noise: Noise
+) -> pa.Table:
+    """Returns the cells that are found, as columns of texts; the formal guarantee of `found_keys`.
+
+    Whatever else is in a row is read by itself, as in `shoal.presence.members.members`.
+    """
+    table = records.private_groups(())
+    who = owners(records, table, periods)
+    known = []
+    numbers = []
+    for code in codes_of(records, table):
+        encoded = (code if isinstance(code, pa.Array) else pa.array(code)).dictionary_encode()
+        texts, number = np.unique(texts_of(encoded.dictionary), return_inverse=True)
+        known.append(texts)
+        numbers.append(number[keys.numbers(encoded.indices)])
+    distinct, key = np.unique(np.array(numbers), axis=1, return_inverse=True)
+    columns = [texts[number].tolist() for texts, number in zip(known, distinct, strict=True)]
+    names = [json.dumps(each) for each in zip(*columns, strict=True)]
+    listed = np.flatnonzero(who >= 0)
+    _, user = np.unique(who[listed], return_inverse=True)
+    pairs = np.unique(np.stack([user, key.ravel()[listed]]), axis=1)
+    found = found_keys(pairs[0], pairs[1], names, chosen, noise)
+    rows = [json.loads(each) for each in found]
+    cells = {
+        rule.name: pa.array([row[at] for row in rows], pa.string())
+        for at, rule in enumerate(records.rules)
+    }
+    return pa.table(cells)
 
 
 def found_keys(

@@ -22,8 +22,9 @@ from shoal.privacy.unit import plain_spelling
 # Cells of which each user's vector has a few numbers.
 MOST_CELLS = 1 << 16
 _EXAMPLE = (
-    'give for example keys={"branch": ["North", "South"]}, a table, or a file; or counts="public" '
-    "if everybody may know who has how many records in which cell"
+    'give for example keys={"branch": ["North", "South"]}, a table, or a file; or delta="1e-9", '
+    'with which cells are found that enough users have; or counts="public" if everybody may know '
+    "who has how many records in which cell"
 )
 
 
@@ -50,13 +51,18 @@ def cells_of(given: Any, rules: Sequence[Rule]) -> pa.Table:
         raise InputError(
             f"there are {found.num_rows:,} cells", f"list between 1 and {MOST_CELLS:,} cells"
         )
-    texts = list(zip(*map(_texts, found.columns), strict=True))
+    texts = list(zip(*map(texts_of, found.columns), strict=True))
     if len(set(texts)) < len(texts):
         raise InputError(
             "two listed cells have the same text, by which records are matched",
             "list each cell once",
         )
     return found
+
+
+def cells_to_find(rules: Sequence[Rule]) -> pa.Table:
+    """Returns a column of texts for each rule, without a cell: which there are will be found."""
+    return pa.table({rule.name: pa.array([], pa.string()) for rule in rules})
 
 
 def periods_of(given: Any, rule: Rule | None) -> tuple[str, ...]:
@@ -91,12 +97,14 @@ def positions(codes: Sequence[Any], cells: pa.Table, rows: int) -> Ints:
     place = np.zeros(rows, dtype=np.int64)
     listed = np.zeros(cells.num_rows, dtype=np.int64)
     for column, code in zip(cells.columns, codes, strict=False):
-        known, of_cell = np.unique(np.array(_texts(column), dtype=object), return_inverse=True)
+        known, of_cell = np.unique(np.array(texts_of(column), dtype=object), return_inverse=True)
         states, listed = np.unique(listed * len(known) + of_cell, return_inverse=True)
         array = code if isinstance(code, pa.Array) else pa.array(code)
         encoded = array.dictionary_encode()
         index = {text: at for at, text in enumerate(known.tolist())}
-        at = np.array([index.get(text, -1) for text in _texts(encoded.dictionary)], dtype=np.int64)
+        at = np.array(
+            [index.get(text, -1) for text in texts_of(encoded.dictionary)], dtype=np.int64
+        )
         own = at[keys.numbers(encoded.indices)]
         joined = place * len(known) + own
         nearest = np.minimum(np.searchsorted(states, joined), len(states) - 1)
@@ -153,7 +161,7 @@ def _listed(given: Any, rules: Sequence[Rule]) -> pa.Table:
     return keys.as_table(columns)
 
 
-def _texts(column: Any) -> list[str]:
+def texts_of(column: Any) -> list[str]:
     """Returns keys in the spelling in which they are compared: see `plain_spelling`."""
     texts: list[str] = plain_spelling(pc.cast(column, pa.string())).to_pylist()
     return texts

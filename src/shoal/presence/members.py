@@ -50,19 +50,9 @@ def members(
     user are the same whoever else is there. Users and codes with one plain spelling are one.
     """
     table = records.private_groups(measures)
-    size = len(records.rules)
-    codes = [
-        rule.keys(table.column(at + 1).combine_chunks()) for at, rule in enumerate(records.rules)
-    ]
-    cell = positions(codes, cells, table.num_rows)
-    who = _users(table.column(0).combine_chunks())
-    if records.period is not None:
-        code = table.column(size + 1).combine_chunks()
-        listed = pa.table({"period": pa.array(periods, pa.string())})
-        period = positions([_names(records.period, code)], listed, table.num_rows)
-        cell = np.where(period >= 0, cell, -1)
-        who = who.astype(np.int64) * max(len(periods), 1) + period
-    inside = np.flatnonzero(cell >= 0)
+    cell = positions(codes_of(records, table), cells, table.num_rows)
+    who = owners(records, table, periods)
+    inside = np.flatnonzero((cell >= 0) & (who >= 0))
     _, user = np.unique(who[inside], return_inverse=True)
     n_users = int(user.max(initial=-1)) + 1
     place = user.astype(np.int64) * cells.num_rows + cell[inside]
@@ -82,6 +72,27 @@ def members(
     many = cells.num_rows
     found = Memberships(pairs // many, pairs % many, count, n_users, many)
     return Members(found, ticks, measured)
+
+
+def codes_of(records: Records, table: pa.Table) -> list[Any]:
+    """Returns the key of each rule in every row of a pass."""
+    return [
+        rule.keys(table.column(at + 1).combine_chunks()) for at, rule in enumerate(records.rules)
+    ]
+
+
+def owners(records: Records, table: pa.Table, periods: Sequence[str]) -> Ints:
+    """Returns the number of the user, or of the user in its period, in every row of a pass.
+
+    It is -1 in a row whose period is not listed.
+    """
+    who = _users(table.column(0).combine_chunks()).astype(np.int64)
+    if records.period is None:
+        return who
+    code = table.column(len(records.rules) + 1).combine_chunks()
+    listed = pa.table({"period": pa.array(periods, pa.string())})
+    period = positions([_names(records.period, code)], listed, table.num_rows)
+    return np.where(period >= 0, who * max(len(periods), 1) + period, -1)
 
 
 def _users(names: pa.Array[Any]) -> Ints:

@@ -28,14 +28,16 @@ from shoal.presence.documents import (
     Record,
     Results,
     RoundPart,
+    SelectionPart,
     drawn_of,
 )
 from shoal.presence.draw import Drawn, draw
 from shoal.presence.earlier import guide_of
 from shoal.presence.estimates import Estimates
-from shoal.presence.keys import cells_of, periods_of
+from shoal.presence.found import check_levels, steps_of
+from shoal.presence.keys import cells_of, cells_to_find, periods_of
 from shoal.presence.request import Request
-from shoal.presence.rounds import Round, rounds_of
+from shoal.presence.rounds import Round, rounds_of, selection_of
 from shoal.privacy.accounting import Step
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.ledger import Ledger
@@ -47,6 +49,7 @@ from shoal.release.envelope import CONFIDENCE, EVERYBODY
 from shoal.release.plan import check_ledger
 from shoal.release.rows import Row
 from shoal.release.statistics import Statistic
+from shoal.theory.key_threshold import Selection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +61,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
     Attributes:
         request: What was asked.
         rounds: The draws in their order, and what each costs.
+        selection: How cells are found before; None if they are listed.
         source: Public description of the records: their columns.
         holds: Says what the column of periods holds; None before a release.
 
@@ -66,6 +70,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
     request: Request
     rounds: Mapping[str, Round]
+    selection: Selection | None = None
     source: Mapping[str, Any] | None = None
     holds: Callable[[], str] | None = None
 
@@ -81,20 +86,29 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
     @property
     def steps(self) -> Sequence[Step]:
-        """Two looks, a range and the answers, as far as they are needed."""
-        return [each.step(name) for name, each in self.rounds.items()]
+        """The search for cells, two looks, a range and the answers, as far as they are needed."""
+        of_rounds = [each.step(name) for name, each in self.rounds.items()]
+        if self.selection is None:
+            return of_rounds
+        return [*steps_of(self.selection, self.request.delta), *of_rounds]
 
     @cached_property
     def loss(self) -> Budget:
         """What was asked for, of which whole numbers of units leave out less than a millionth."""
-        return Budget(self.request.epsilon)
+        return Budget(self.request.epsilon, self.request.delta)
 
     @property
     def parts(self) -> Mapping[str, Any]:
         """Request, columns and rounds."""
         rounds = {name: RoundPart(**each._asdict()) for name, each in self.rounds.items()}
         columns = Columns.described(self.source)
-        return {"request": self.request, "records": columns, "rounds": rounds}
+        found = None if self.selection is None else SelectionPart(**self.selection._asdict())
+        return {
+            "request": self.request,
+            "records": columns,
+            "rounds": rounds,
+            "selection": found,
+        }
 
     @property
     def asked(self) -> documents.Document:
@@ -141,8 +155,13 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         source = None if document.records is None else document.records.to_document()
         if (source or {}).get("period") is None and request.periods:
             raise LookupError
+        if (document.selection is not None) != request.finds:
+            raise LookupError
         ordered = {name: rounds[name] for name in wanted}
-        return cls(request, ordered, source)
+        found = None if document.selection is None else Selection(**vars(document.selection))
+        if found is not None:
+            check_levels(found, request.delta)
+        return cls(request, ordered, found, source)
 
     def of_periods(self, given: Any, rule: Rule | None) -> Self:
         """The same plan for other periods, which must be given if it is of periods at all."""
@@ -164,7 +183,9 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
         return replace(self, request=request, rounds=rounds_of(request))
 
     def _text(self) -> TextTable:
-        return shown.plan_text(self.request, self.rounds, self.protected, self.warnings())
+        return shown.plan_text(
+            self.request, self.rounds, self.selection, self.protected, self.warnings()
+        )
 
     def __repr__(self) -> str:
         """One line."""
@@ -258,7 +279,7 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
     def draw(self, private: Records, noise: Noise) -> Drawn:
         """Reads the records, and draws all numbers."""
         self.check(private)
-        return draw(self.request, self.rounds, private, noise)
+        return draw(self.request, self.rounds, private, noise, self.selection)
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn, and what follows from it."""
@@ -277,7 +298,8 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
 
     def estimates(self, drawn: Drawn) -> Estimates:
         """What is said of every cell."""
-        return Estimates(self.request, self.rounds, drawn)
+        request = self.request if drawn.keys is None else self.request.of_cells(drawn.keys)
+        return Estimates(request, self.rounds, drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +319,7 @@ class Release(release.BinRelease[Plan, Drawn]):
     @property
     def cells(self) -> pa.Table:
         """The keys of all cells."""
-        return self.plan.request.keys
+        return self.numbers.request.keys
 
     def meaning(self) -> list[str]:
         """What the table's words mean, and what a user counts for, in sentences."""
@@ -377,6 +399,7 @@ def plan(
     records_per_user: int | None = None,
     periods: Any = None,
     min_users: int | None = None,
+    delta: Amount = 0,
     like: Release | Literal["last"] | None = None,
 ) -> Plan:
     """Plans statistics of records whose counts are private, without opening their file.
@@ -396,6 +419,8 @@ def plan(
         records_per_user: Each user counts for at most so many of its records.
         periods: The periods that are answered and charged, if the records have a period: names, or
             a text such as "2026-01..2026-12".
+        delta: Finds the cells, which then are not listed: those that enough users have. It is the
+            chance that epsilon does not hold.
         min_users: Cells with a smaller noisy number of users are marked in the table.
         like: An earlier release as a guide, in place of looks and a range; what is not given is as
             it was there. "last": `shoal.publish` takes the last release from the second one on.
@@ -412,7 +437,7 @@ def plan(
     more: dict[str, Any] = {"like_last": like is not None}
     if isinstance(like, Release):
         before = like.plan.request
-        keys = before.keys if keys is None else keys
+        keys = like.cells if keys is None else keys
         users = max(round(like.numbers.look.users), 1) if users is None else users
         statistics = statistics or before.statistics
         pieces = pieces or before.pieces
@@ -433,8 +458,10 @@ def plan(
         more["pieces"] = pieces
     if statistics is None:
         statistics = ["users"] if records.value is None else ["users", "mean"]
+    finds = keys is None and bool(records.rules) and delta not in (0, "0")
     request = Request.of(
-        keys=cells_of(keys, records.rules),
+        keys=cells_to_find(records.rules) if finds else cells_of(keys, records.rules),
+        delta=delta,
         bounds=Bounds.of(records.bounds),
         tick_bits=records.lattice.bits,
         statistics=statistics,
@@ -452,5 +479,5 @@ def plan(
             "give value= and bounds= with the records, or ask for users and records alone",
         )
     shown.check_worth(request)
-    made = Plan(request, rounds_of(request), records.describe())
+    made = Plan(request, rounds_of(request), selection_of(request), records.describe())
     return made.like(like) if isinstance(like, Release) else made

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Self
 
+import pyarrow as pa
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from shoal import checks
@@ -14,7 +15,7 @@ from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked, is_none
 from shoal.errors import InputError
 from shoal.presence.guide import Guide
-from shoal.privacy.budget import check_epsilon
+from shoal.privacy.budget import check_delta, check_epsilon
 from shoal.privacy.unit import MOST_PERIODS
 from shoal.release.envelope import Keys, Text, TwoBounds
 from shoal.release.statistics import Statistic, read_statistic
@@ -62,7 +63,7 @@ class Request(Model):
     """Exactly what a custodian asks of private counts.
 
     Attributes:
-        keys: The cells, a column for each cell rule.
+        keys: The cells, a column for each cell rule; without a row they are found with the delta.
         users: About how many users there are: public knowledge, not from the data.
         pieces: Of the private range, for medians and the like.
         records_per_user: Each user counts for at most so many records; None lets a look decide.
@@ -78,7 +79,7 @@ class Request(Model):
     tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=10, most=MOST_BITS)] = 20
     statistics: Annotated[tuple[str, ...], BeforeValidator(_statistics)] = ("users", "mean")
     epsilon: Annotated[Fraction, checked(check_epsilon), _Exact]
-    delta: Annotated[Fraction, _Exact] = Fraction(0)
+    delta: Annotated[Fraction, checked(check_delta), _Exact] = Fraction(0)
     users: Annotated[int, checked(checks.whole, "users", least=1, most=_MOST_USERS)]
     pieces: Annotated[int, checked(checks.whole, "pieces", least=2, most=64)] = PIECES
     records_per_user: Annotated[
@@ -91,6 +92,15 @@ class Request(Model):
     ] = Field(default=None, exclude_if=is_none)
     guide: Guide | None = Field(default=None, exclude_if=is_none)
     like_last: bool = Field(default=False, exclude_if=operator.not_)
+
+    def of_cells(self, cells: pa.Table) -> Self:
+        """The same request for cells that were found."""
+        return self.model_copy(update={"keys": cells, "delta": Fraction(0)})
+
+    @property
+    def finds(self) -> bool:
+        """Whether the cells are found."""
+        return not self.keys.num_rows
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -128,6 +138,11 @@ class Request(Model):
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuses what does not go together."""
+        if self.finds != (self.delta > 0):
+            raise InputError(
+                "a delta finds cells that are not listed, and is of no use for others",
+                "give either keys or a delta, such as delta=1e-9",
+            )
         if self.min_users is not None and "users" not in self.statistics:
             raise InputError(
                 "min_users is compared with the noisy number of users, which is not asked for",

@@ -18,6 +18,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.presence.request import Request
 from shoal.privacy.accounting import NoisyVector, Selections, Step
+from shoal.theory.key_threshold import Selection, selection
 
 # A user has at least 2^24 units of each draw, so that rounding them down costs next to nothing.
 _FINE = 24
@@ -39,6 +40,12 @@ NO_CAP = 5
 # lies outside the range.
 _SHARE = 20
 _TAILS = 2
+
+
+# The part of epsilon that finds cells.
+_OF_KEYS = Fraction(1, 4)
+# So much less of it is spent, as levels are computed in floating point.
+_LESS = Fraction(1, 10**9)
 
 
 class Round(NamedTuple):
@@ -77,9 +84,12 @@ def rounds_of(request: Request) -> dict[str, Round]:
     Raises:
         InputError: Epsilon is too small or too large for whole numbers of 64 bits.
     """
-    cells = request.keys.num_rows
+    # Nobody knows how many cells will be found: many, if any list was too long to make.
+    cells = MANY_CELLS if request.finds else request.keys.num_rows
     epsilon = request.epsilon
     left = epsilon
+    if request.finds:
+        left -= epsilon * _OF_KEYS
     found = {}
     first, second = _looks(request, cells)
     if request.guide is None and (first or second):
@@ -100,6 +110,14 @@ def rounds_of(request: Request) -> dict[str, Round]:
         answers |= {"values": 2 * _SHARE, "tails": _TAILS}
     found["answers"] = _round(left, answers, request.users)
     return found
+
+
+def selection_of(request: Request) -> Selection | None:
+    """Returns how cells are found; None if they are listed."""
+    if not request.finds:
+        return None
+    epsilon = request.epsilon * _OF_KEYS * (1 - _LESS)
+    return selection(float(epsilon), float(request.delta))
 
 
 def _looks(request: Request, cells: int) -> tuple[dict[str, int], dict[str, int]]:

@@ -19,6 +19,7 @@ from shoal.presence.rounds import Round, rounds_of
 from shoal.privacy.budget import show
 from shoal.release.rows import WHOLE, Row, reasons, rows_table, side_by_side, verdicts
 from shoal.theory import hull
+from shoal.theory.key_threshold import MOST_KEYS, Selection
 
 # Of the errors that a plan says (docs/theory/private-counts.md#errors-that-a-plan-says): the part
 # of its users whose weight a cell keeps, the error of a mean as a part of the bounds where noise is
@@ -32,6 +33,8 @@ _SMALL = 1 / 5
 _ERRORS = {"typical_error": "typical error", "small_cell_error": "in a small cell"}
 # Epsilon times users of a cell below which its values are mostly noise.
 _SCARCE = 5.0
+# Cells of a user for which a plan says how many users a cell needs.
+_CELLS_OF_USERS = 10
 # Most records of a user that are tried.
 _RECORDS_PER_USER = (3, 5, 10, 20)
 # What a user counts for, in each total.
@@ -46,24 +49,33 @@ _CAPPED = {
 def summary(request: Request) -> str:
     """Statistics, cells and loss in one line."""
     names = ", ".join(request.statistics)
-    cells = counted(request.keys.num_rows, "cell")
-    return f"{names} of {cells}, epsilon {show(request.epsilon)} in all"
+    cells = "cells that are found" if request.finds else counted(request.keys.num_rows, "cell")
+    delta = f", delta {float(request.delta):g}" if request.delta else ""
+    return f"{names} of {cells}, epsilon {show(request.epsilon)}{delta} in all"
 
 
 def plan_text(
-    request: Request, rounds: Mapping[str, Round], protected: str, warnings: Sequence[str]
+    request: Request,
+    rounds: Mapping[str, Round],
+    selection: Selection | None,
+    protected: str,
+    warnings: Sequence[str],
 ) -> TextTable:
     """A plan on one screen: what, what is protected, and about how much numbers will err."""
     head = f"Noise will be added to {summary(request)}.\nProtected: {protected}."
     rows = []
     for row in plan_table(request, rounds).to_pylist():
         rows.append([row["statistic"], *(_about(row[each]) for each in _ERRORS)])
-    notes = [
-        f"typical error: about what a cell errs by if {request.users:,} users are spread evenly "
-        f"over the {counted(request.keys.num_rows, 'cell')}; a small cell has a fifth of that. "
-        "Values cut off by a cap or a range add to it. Nothing was read for it, and a wrong number "
-        "of users costs accuracy, never privacy."
-    ]
+    notes: list[str] = []
+    if selection is None:
+        notes.append(
+            f"typical error: about what a cell errs by if {request.users:,} users are spread "
+            f"evenly over the {counted(request.keys.num_rows, 'cell')}; a small cell has a fifth "
+            "of that. Values cut off by a cap or a range add to it. Nothing was read for it, and a "
+            "wrong number of users costs accuracy, never privacy."
+        )
+    else:
+        notes.extend(_of_selection(selection))
     for name in request.totals:
         if name != "users" and request.records_per_user is None and request.guide is None:
             size = rounds["answers"].scale(name)
@@ -78,6 +90,20 @@ def plan_text(
     elif request.n_pieces and request.records_per_user is None:
         notes.append(_of_values(rounds, "user", "as many records as a private look finds best"))
     return TextTable(head, ["statistic", *_ERRORS.values()], rows, notes, warnings)
+
+
+def _of_selection(chosen: Selection) -> Iterator[str]:
+    """How many users a cell needs to be found, and what is not known before."""
+    scale = 2.0**chosen.bits
+    # What is left to find in the second draw has about its level.
+    needed = [chosen.found_second / chosen.second * many**0.5 for many in (1, _CELLS_OF_USERS)]
+    beside = scale / chosen.second
+    yield (
+        f"Cells are found that have about {needed[0]:,.0f} users or more, if each of them is in no "
+        f"other cell, and about {needed[1]:,.0f} if each is in {_CELLS_OF_USERS}, give or take "
+        f"{2 * beside:,.0f}; of a user with more than {MOST_KEYS} cells so many count. How many "
+        "cells there will be nobody knows, nor how much noise each has."
+    )
 
 
 def _of_guide(guide: Guide, user: str, blocks: Collection[str]) -> Iterator[str]:
@@ -121,6 +147,8 @@ def _typical_error(request: Request, answers: Round, kind: str, part: float) -> 
     None where it depends on what users have.
     """
     cells = request.keys.num_rows
+    if request.finds:
+        return None
     if kind == "users":
         scale = answers.scale("users")
         return scale * hull.mean_absolute(cells)
@@ -191,7 +219,7 @@ def check_worth(request: Request) -> None:
 
 def plan_warnings(request: Request) -> Iterator[str]:
     """What a custodian should know before spending."""
-    many = float(request.epsilon) * request.users / request.keys.num_rows
+    many = float(request.epsilon) * request.users / max(request.keys.num_rows, 1)
     if request.n_pieces and many < _SCARCE:
         yield (
             f"epsilon times the number of users is {many:.2g} for each cell: most cells will have "
@@ -216,9 +244,29 @@ def meaning(numbers: Estimates, rows: Sequence[Row], user: str, value: str | Non
 
 def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
     """What the numbers are of: users and records that count, and how much of a user does."""
-    request = numbers.request
+    yield _of_cells(numbers, value)
+    if numbers.cells:
+        yield from _of_users(numbers, user)
+
+
+def _of_cells(numbers: Estimates, value: str | None) -> str:
+    """Which records count, and which cells there are."""
+    if not numbers.cells:
+        return "No cell has enough users to be found: use coarser cells, or raise epsilon or delta."
     what = "" if value is None else f"with {printable(value)} "
-    yield f"Of records {what}in a listed cell; a misspelt key looks like a cell without records."
+    if numbers.drawn.keys is None:
+        return (
+            f"Of records {what}in a listed cell; a misspelt key looks like a cell without records."
+        )
+    return (
+        f"Of records {what}in a cell that was found; whether there are cells with fewer users, "
+        "nobody is told."
+    )
+
+
+def _of_users(numbers: Estimates, user: str) -> Iterator[str]:
+    """How much of a user counts."""
+    request = numbers.request
     if request.records_per_user is not None:
         yield f"Each {user} counts for at most {request.records_per_user:,} of its records."
     for name, total in numbers.totals.items():

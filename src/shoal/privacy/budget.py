@@ -19,6 +19,7 @@ from shoal.errors import InputError
 Amount = Fraction | float | int | str
 LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = Fraction(10**6)
+MOST_DELTA = Fraction(1, 100)
 # The largest epsilon of all releases of a data set together; more is a slip of the keyboard.
 MOST_TOTAL = Fraction(10**15)
 # The digits of a stated loss.
@@ -163,6 +164,18 @@ def check_epsilon(epsilon: Amount) -> Fraction:
             f"epsilon is {checks.shown(epsilon)}",
             f"give {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}, commonly 1: a far larger "
             "one protects nobody, a far smaller one gives only noise",
+        )
+    return exact
+
+
+def check_delta(delta: Amount) -> Fraction:
+    """A delta within what any release may cost, exactly, or 0; InputError if it is not."""
+    exact = Budget.of(0, delta).delta
+    if exact and not Fraction(1, 10**100) <= exact <= MOST_DELTA:
+        raise InputError(
+            f"delta is {checks.shown(delta)}",
+            f"give 0, or a number from 1e-100 to {float(MOST_DELTA):g}, far below one over the "
+            "number of users, such as 1e-9",
         )
     return exact
 

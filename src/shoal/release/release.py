@@ -336,7 +336,8 @@ class CellRelease(Shown, TableRelease[PlanT, Drawn]):
         entry = f", {self.origin}" if self.origin and origin else ""
         period = self.said.guarantee.unit.period
         whose = "user" if period is None else f"user-{period}"
-        return f"{what}, epsilon {show(self.epsilon)} per {whose}{entry}"
+        delta = f", delta {self.delta:g}" if self.delta else ""
+        return f"{what}, epsilon {show(self.epsilon)}{delta} per {whose}{entry}"
 
     @abstractmethod
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:

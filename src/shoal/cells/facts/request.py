@@ -15,7 +15,7 @@ from shoal.cells.mechanisms.methods import METHODS, Method, checked_settings, me
 from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
-from shoal.privacy.budget import Budget, check_epsilon
+from shoal.privacy.budget import check_delta, check_epsilon
 from shoal.release.envelope import TwoBounds
 
 Objective = Literal["typical", "worst_case"]
@@ -25,22 +25,9 @@ OBJECTIVES = get_args(Objective)
 RANGES = get_args(KnownRange)
 # Cells with fewer users are left out unless somebody asks for them.
 FEWEST_USERS = 3
-_MOST_DELTA = Fraction(1, 100)
 _MOST_WEIGHT = 1e6
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
 _NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
-
-
-def _delta(delta: Any) -> Fraction:
-    """Returns a delta as an exact fraction, 0 or within its limits."""
-    exact = Budget.of(0, delta).delta
-    if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
-        raise InputError(
-            f"delta is {checks.shown(delta)}",
-            f"give 0, or a number from 1e-100 to {float(_MOST_DELTA):g}, far below one over the "
-            "number of users, such as 1e-9",
-        )
-    return exact
 
 
 def _weights(given: Any) -> dict[str, float]:
@@ -69,7 +56,7 @@ def _largest_error(given: Any) -> float | str:
 
 
 PlainFraction = PlainSerializer(lambda each: None if each is None else str(each))
-ExactDelta = Annotated[Fraction, BeforeValidator(_delta), PlainFraction]
+ExactDelta = Annotated[Fraction, BeforeValidator(check_delta), PlainFraction]
 
 
 class Request(Model):

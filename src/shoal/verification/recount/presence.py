@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+from scipy import stats
 from scipy.optimize import brentq
 
 from shoal.verification.recount import noise
@@ -26,6 +27,10 @@ _SAME = 1e-6
 _FEW_USERS = 200
 # Fewer cells do not show by how much cells differ.
 _FEW_CELLS = 3
+# Of a user so many keys count.
+_MOST_KEYS = 256
+# Chances that are subtracted from 1 are rounded by such a part.
+_ROUNDED = 1e-4
 # Stated numbers may differ by this part.
 _CLOSE = 1e-8
 
@@ -33,6 +38,16 @@ _CLOSE = 1e-8
 def differences(release: Release) -> Iterator[str]:
     """Yields what does not follow from the request, the rounds and the drawn numbers."""
     yield from _loss(release)
+    if release.finds != (release.selection is not None):
+        yield "cells are found, and the plan does not say how"
+    if release.size:
+        yield from _numbers(release)
+    elif any(row["value"] for row in release.rows):
+        yield "there are numbers of no cell"
+
+
+def _numbers(release: Release) -> Iterator[str]:
+    """Yields what does not follow from the drawn numbers of the cells."""
     caps = _caps(release)
     users = _users(release)
     yield from differs("the number of users", release.users, users, _CLOSE)
@@ -71,10 +86,41 @@ def _loss(release: Release) -> Iterator[str]:
     for each in release.rounds.values():
         loss += Fraction(sum(each["blocks"].values()), 2 ** each["bits"])
     stated = release.epsilon
+    if release.selection is not None:
+        yield from _of_keys(release.selection, stated - loss, Fraction(release.asked_delta))
+        if (stated, release.delta) != (Fraction(release.asked), Fraction(release.asked_delta)):
+            yield "the loss is not the one that was asked for"
+        return
     if not stated * (1 - Fraction(1, 10**6)) <= loss <= stated:
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if release.delta or stated != Fraction(release.asked):
         yield "the loss is not the one that was asked for"
+
+
+def _of_keys(selection: Document, epsilon: Fraction, delta: Fraction) -> Iterator[str]:
+    """Yields a sentence if finding cells costs more than is left, or shows lone users too often.
+
+    Source: docs/theory/private-counts.md#keys.
+    """
+    bits = selection["bits"]
+    moves = selection["first"] ** 2 + selection["second"] ** 2
+    spent = noise.gaussian_delta(epsilon, Fraction(moves, 2 * 4**bits), 2 * _MOST_KEYS, bits)
+    if epsilon <= 0 or spent > delta / 2:
+        yield "finding cells costs more than is left of epsilon and delta"
+    many = np.arange(1, _MOST_KEYS + 1)
+
+    def above(level: int, whole: int) -> Array:
+        """Returns the chance that noise lifts the weight of each of 1, 2, ... keys to a level."""
+        least = level - 0.5 - np.floor(whole / np.sqrt(many))
+        return np.asarray(stats.norm.sf(least / 2.0**bits))
+
+    at_once = 1 - (1 - above(selection["found_first"], selection["first"])) ** many
+    stays = above(selection["stay"], selection["first"])
+    later = 1 - (1 - above(selection["found_second"], selection["second"])) ** many
+    most = np.maximum.accumulate(later)
+    shown = at_once + stats.binom.pmf(many, many[:, None], stays[:, None]) @ most
+    if shown.max() > float(delta / 2) * (1 + _ROUNDED):
+        yield "a user shows a key that nobody else has too often"
 
 
 def _row_differs(name: str, stated: Document, found: Document) -> Iterator[str]:

@@ -195,8 +195,12 @@ def of_presence(plan: Document, results: Document) -> Document:
     """Returns the entries of a release of private counts."""
     request = plan["request"]
     names = ("bounds", "tick_bits", "statistics", "pieces", "records_per_user")
+    cells = results.get("keys", request["keys"])
     return {**results, **{name: request[name] for name in names}} | {
-        "size": len(request["keys"]["columns"][0]["values"]),
+        "size": len(cells["columns"][0]["values"]),
+        "finds": not request["keys"]["columns"][0]["values"],
+        "selection": plan.get("selection"),
+        "asked_delta": request["delta"],
         "asked": request["epsilon"],
         "guess": request["users"],
         "guide": request.get("guide"),
