@@ -57,7 +57,7 @@ STUDIES = 55_745
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
     "tests": (("tests", "conftest.py"), ".py", 28_620),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_549),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_551),
 }
 
 
