@@ -142,7 +142,7 @@ def plan(
     if like is not None and not isinstance(like, Release) and str(like) != "last":
         asked["like"] = load(like)
     family = family_of(asked, private=is_private).plan
-    if is_private and keys is None and users is None and like in (None, "last"):
+    if is_private and not {"keys", "users", "delta"} & {*asked} and like in (None, "last"):
         raise InputError(
             "the counts of these records are private, so that nothing is known of them",
             'give keys= and about how many users there are, such as keys={"branch": ["North"]}, '

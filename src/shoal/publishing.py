@@ -103,6 +103,7 @@ def publish(
         if old.release is not None and same.request.like_last:
             same = same.like(old.release)
         done = same.release(records, **options)
+        cells = set(keys.labels(done.cells))
         charged_periods = same.request.periods or None
     else:
         made: Any = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
@@ -245,7 +246,7 @@ def _earlier(like: files.Place) -> tuple[_Earlier, str]:
             return _Earlier(request, cells, found.said.records.to_document()), unit
         found = found.plan
     if isinstance(found, presence.Plan):
-        cells = set(keys.labels(found.request.keys))
+        cells = set(keys.labels(found.request.keys if release is None else release.cells))
         return _Earlier(found.request, cells, found.source, found, release), unit
     if isinstance(found, PublicPlan):
         cells = set(keys.labels(found.shown_cells))

@@ -170,10 +170,13 @@ def report(
             about += paragraphs(recorded or ["Not recorded in this ledger."])
             lost = paragraphs(["What all releases in the ledger tell of one unit together:"])
             lost += TextTable("", LOSSES, losses(state, entries)).to_html()
+            does = "recomputes everything, the loss included"
+            if release.published.plan is None:
+                does = "checks what is shown, and not the loss"
             checked = (
                 f"<p>The custodian ran <code>{command} --ledger {escape(Path(book.path).name)}"
                 f"</code>, which found:</p>{outcome}<p>Anybody can run <code>{command}</code>, "
-                "which checks what is shown, and not the loss.</p>"
+                f"which {does}.</p>"
             )
         table, meaning = _table(release, printable(label))
         promises = [*protected(release, entry), *_strength(release.manifest["guarantee"])]

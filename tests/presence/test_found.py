@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -14,6 +15,7 @@ from shoal.errors import DocumentError, InputError
 from shoal.planning import plan
 from shoal.presence.found import found_keys
 from shoal.presence.plan import Plan, Release
+from shoal.publishing import publish
 from shoal.theory.key_threshold import MOST_KEYS, Selection, counted, public_order, selection
 from shoal.verification.recount import recount
 
@@ -148,6 +150,26 @@ def test_cells_are_found_answered_and_recounted(tmp_path: Path) -> None:
     guided: Any = plan(records, epsilon=4, like=tmp_path / "may.json")
     assert guided.request.keys == done.cells
     assert not guided.request.delta
+
+
+def test_cells_of_the_last_release_are_not_looked_for_again(tmp_path: Path) -> None:
+    """`shoal publish` takes its cells and its numbers, and needs no delta."""
+    pq.write_table(_searches(), tmp_path / "may.parquet")
+    records = shoal.Records(
+        tmp_path / "may.parquet", user="who", value="seconds", by="word", bounds=(0, 60)
+    )
+    book = shoal.Ledger.create(tmp_path / "s.ledger", epsilon=9, delta="1e-6", privacy_unit="who")
+    first: Any = plan(records, **ASKED, like="last").release(records, ledger=book, name="may")
+    first.write_manifest(tmp_path / "may.json")
+    done = publish(
+        tmp_path / "may.parquet",
+        tmp_path / "may.json",
+        ledger=book.path,
+        name="june",
+        output=tmp_path / "june",
+    )
+    assert done.changes == "the cells are the same"
+    assert (done.release.delta, done.release.cells) == (0, first.cells)
 
 
 def test_found_cells_do_not_depend_on_the_order_of_rows() -> None:

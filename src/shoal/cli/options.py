@@ -134,7 +134,10 @@ Method = Annotated[
 Methods = Annotated[Texts, first("A method to compare, such as balanced.", "--method")]
 MinUsers = Annotated[
     int | None,
-    later("Leave out cells with fewer users, such as 10. [default: 3]"),
+    later(
+        "Public counts: leave out cells with fewer users, such as 10. [default: 3] Private counts: "
+        "mark cells with a smaller noisy number of users."
+    ),
 ]
 Setting = Annotated[
     Texts,

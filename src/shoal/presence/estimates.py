@@ -133,7 +133,7 @@ class Estimates:
             yield from (_of_no_cell(kind.name) for kind in self.request.kinds)
             return
         for row in self._of_any_cells(confidence):
-            yield row if row.name == "users" else self._marked(row)
+            yield self._marked(row)
 
     def _marked(self, row: Row) -> Row:
         """A row of which cells with a noisy number of users below the limit are marked."""

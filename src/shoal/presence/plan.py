@@ -178,9 +178,11 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
             InputError: It has others, or saw too few users.
         """
         name = before.said.name
-        guide = guide_of(before.numbers, name, self.request, simulation=before.simulated)
-        request = self.request.model_copy(update={"guide": guide})
-        return replace(self, request=request, rounds=rounds_of(request))
+        # Cells that were found are public, and are not looked for again.
+        request = self.request.of_cells(before.cells) if self.request.finds else self.request
+        guide = guide_of(before.numbers, name, request, simulation=before.simulated)
+        guided = request.model_copy(update={"guide": guide})
+        return replace(self, request=guided, rounds=rounds_of(guided), selection=None)
 
     def _text(self) -> TextTable:
         return shown.plan_text(

@@ -85,6 +85,10 @@ def plan_text(
                 "private look finds the best number. It does not notice up to about "
                 f"{unseen:,.0f} users with far more. With records_per_user you fix the number."
             )
+    if request.min_users is not None:
+        notes.append(
+            f"Cells with a noisy number of users below {request.min_users:,} are marked as such."
+        )
     if request.guide is not None:
         notes.extend(_of_guide(request.guide, "user", request.blocks))
     elif request.n_pieces and request.records_per_user is None:
@@ -281,11 +285,7 @@ def _of_users(numbers: Estimates, user: str) -> Iterator[str]:
                 f"{name}: intervals hold if no {unseen:,.0f} of them have far more each, all of "
                 "about one size; records_per_user needs no such assumption."
             )
-    if request.guide is not None:
-        yield from _of_guide(request.guide, user, ["values"])
-    elif request.n_pieces and request.records_per_user is None:
-        most = _about(numbers.look.caps["values"].size)
-        yield _of_values(numbers.rounds, user, f"about {most} records")
+    yield from _of_weights(numbers, user)
     if request.n_pieces and numbers.values.capped:
         rise = numbers.values.capped
         done = "raised" if rise > 0 else "lowered"
@@ -297,6 +297,22 @@ def _of_users(numbers: Estimates, user: str) -> Iterator[str]:
         yield f"Users of cells do not add up to all users: one {user} may be in several cells."
         if numbers.totals["users"].cap.hull:
             yield "Noise moves users of many cells the same way, so that sums of cells err by more."
+
+
+def _of_weights(numbers: Estimates, user: str) -> Iterator[str]:
+    """How much a user counts in statistics of values."""
+    request = numbers.request
+    if request.guide is not None:
+        yield from _of_guide(request.guide, user, ["values"])
+    elif request.n_pieces and request.records_per_user is None:
+        cap = numbers.look.caps["values"]
+        if cap.known:
+            yield _of_values(numbers.rounds, user, f"about {_about(cap.size)} records")
+        else:
+            yield (
+                f"Values: a private look saw too little, so that each {user} counts once in all, "
+                "shared among its cells by its records."
+            )
 
 
 def release_warnings(numbers: Estimates) -> Iterator[str]:

@@ -298,14 +298,13 @@ def _rows(
 
 
 def _mark(rows: list[tuple[str, Document]], min_users: int | None) -> None:
-    """Marks cells whose noisy number of users is below a limit, but for users themselves."""
+    """Marks cells whose noisy number of users is below a limit."""
     if min_users is None:
         return
     users = np.nan_to_num(dict(rows)["users"]["value"])
-    for name, row in rows:
-        if name != "users":
-            pairs = zip(row["status"], users, strict=True)
-            row["status"] = ["below min_users" if n < min_users else s for s, n in pairs]
+    for _, row in rows:
+        pairs = zip(row["status"], users, strict=True)
+        row["status"] = ["below min_users" if n < min_users else s for s, n in pairs]
 
 
 def _limits(name: str) -> tuple[float, float]:
