@@ -91,6 +91,35 @@ def test_keys_are_found_in_either_draw_and_sorted() -> None:
     assert found(CHOSEN.stay - 1, CHOSEN.found_second) == []
 
 
+def test_sums_of_weights_are_exact_beyond_64_bits() -> None:
+    """A sum that wraps around would let one user decide whether a key is found."""
+    noise = Prescribed(0)
+    chosen = CHOSEN._replace(first=2**62)
+    nobody = np.zeros(3, dtype=np.int64)
+    found_keys(np.arange(3), nobody, ["a"], chosen, noise)  # type: ignore[arg-type]
+    assert noise.asked[0] == [3 * 2**62]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(4, "1e-12"), (8, "1e-11"), (1, "1e-15")])
+def test_squares_of_weights_beyond_63_bits_are_accounted(
+    epsilon: int, delta: str, tmp_path: Path
+) -> None:
+    """And half of the delta is the same number in a plan and in its document."""
+    made: Any = plan(_records(_searches()), **ASKED | {"epsilon": epsilon, "delta": delta})
+    assert made.exact_loss.within(made.loss)
+    made.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json").to_document() == made.to_document()
+
+
+def test_texts_are_found_as_they_are() -> None:
+    """One with a zero at its end, and one so long that an array of such texts fits no memory."""
+    names = ["a\0"] * 2000 + ["x" * 10**6] + [f"k{at}" for at in range(2000)]
+    who = [*range(2000), 0, *range(2000)]
+    table = pa.table({"who": who, "word": names, "seconds": np.ones(len(who))})
+    done = plan(_records(table), **ASKED).release(_records(table), noise=shoal.Simulated(1))
+    assert done.cells.column("word").to_pylist() == ["a\0"]
+
+
 def test_nobody_has_no_key() -> None:
     """An empty table has the same two draws, of no number."""
     nobody = np.zeros(0, dtype=np.int64)
@@ -213,9 +242,9 @@ def test_levels_that_are_too_low_are_refused(changed: dict[str, float], tmp_path
 
 @pytest.mark.parametrize(
     "wish",
-    [{"delta": 0}, {"keys": {"word": ["word 1"]}}, {"delta": 0.5}],
+    [{"delta": 0}, {"keys": {"word": ["word 1"]}}, {"delta": 0.5}, {"delta": "1e-16"}],
 )
 def test_either_cells_or_a_delta_are_given(wish: dict[str, Any]) -> None:
-    """Neither, both, or a delta that protects nobody."""
+    """Neither, both, or a delta that protects nobody, or finds nothing."""
     with pytest.raises(InputError):
         plan(_records(_searches()), **ASKED | wish)

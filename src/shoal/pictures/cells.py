@@ -55,12 +55,16 @@ def draw_release(release: CellRelease[Any, Any], confidence: float, label: str =
     table = release.table(confidence)
     labels = keys.labels(release.cells)
     statistics = [str(each) for each in table["statistic"].unique().to_pylist()]
+    values = shapes.plain_name(release.said.records.value or "records")
+    if not labels:
+        figure, axes = shapes.new(_title(release, values, table, []), (8.5, 2.0))
+        axes[0].text(0.5, 0.5, "no cell was found", ha="center", transform=axes[0].transAxes)
+        return figure
     hexagons = _hexagons(release)
     boxes = [] if hexagons else _in_boxes(release)
     statistics = [each for each in statistics if each not in boxes]
     statistics = statistics[: _MOST_PANELS - bool(boxes)]
     is_named = hexagons is None and len(labels) <= MOST_NAMED
-    values = shapes.plain_name(release.said.records.value or "records")
     in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 3.8
     if is_named:
@@ -188,7 +192,8 @@ def _title(
     cells = release.cells.num_rows
     reliable = table.filter(pc.equal(table["status"], pa.scalar("reliable")))
     names = reliable["statistic"].to_pylist()
-    counts = [names.count(each) for each in statistics]
+    # Without a cell there is no statistic, either.
+    counts = [names.count(each) for each in statistics] or [0]
     fewest = min(counts)
     most = max(counts)
     many = f"{most:,}"

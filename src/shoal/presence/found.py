@@ -12,8 +12,9 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import Ints, add
+from shoal.arrays import Ints
 from shoal.data import keys
+from shoal.data.aggregate import exact_sums
 from shoal.data.records import Records
 from shoal.presence.keys import texts_of
 from shoal.presence.members import codes_of, owners
@@ -35,7 +36,10 @@ _START = 30_000_000
 def steps_of(chosen: Selection, delta: Fraction) -> list[Step]:
     """Returns what finding cells costs: two draws, and a chance that a lone user shows a key."""
     moves = (chosen.first**2, chosen.second**2)
-    draws = [NoisyVector("gaussian", chosen.bits, np.array([each]), MOST_KEYS) for each in moves]
+    draws = [
+        NoisyVector("gaussian", chosen.bits, np.array([each], dtype=object), MOST_KEYS)
+        for each in moves
+    ]
     return [*draws, Stated(Fraction(0), delta / 2)]
 
 
@@ -58,7 +62,9 @@ def found_cells(
     numbers = []
     for code in codes_of(records, table):
         encoded = (code if isinstance(code, pa.Array) else pa.array(code)).dictionary_encode()
-        texts, number = np.unique(texts_of(encoded.dictionary), return_inverse=True)
+        # Texts of any length, each by itself.
+        spelled = np.array(texts_of(encoded.dictionary), dtype=object)
+        texts, number = np.unique(spelled, return_inverse=True)
         known.append(texts)
         numbers.append(number[keys.numbers(encoded.indices)])
     distinct, key = np.unique(np.array(numbers), axis=1, return_inverse=True)
@@ -114,6 +120,7 @@ def _noisy(
     there, position = np.unique(at, return_inverse=True)
     users = int(user.max(initial=-1)) + 1
     of_pairs = weights(user, users, whole)
-    exact = add(position, of_pairs, len(there)).tolist()
+    # Sums are whole numbers of Python: 64 bits would wrap around.
+    exact = exact_sums(position, of_pairs, len(there))
     noisy = noise.add_gaussian(exact, bits, draw)
     return there, np.array(noisy, dtype=np.int64)

@@ -253,6 +253,8 @@ class Plan(plans.Plan[Records, Drawn], Tabular):
             )
         checks.instance(records, Records, "records", "give the shoal.Records of the plan")
         self.check(records)
+        if not self.exact_loss.within(self.loss):
+            raise InputError("the plan costs more than it says", "make the plan again")
         described = records.describe()
         unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
         plan = replace(self.with_source(described), holds=records.holds)
@@ -438,6 +440,8 @@ def plan(
     checks.instance(records, Records, "records", "give shoal.Records")
     more: dict[str, Any] = {"like_last": like is not None}
     if isinstance(like, Release):
+        if keys is None and not like.cells.num_rows:
+            raise InputError("the earlier release found no cell", "give keys, or leave like out")
         before = like.plan.request
         keys = like.cells if keys is None else keys
         users = max(round(like.numbers.look.users), 1) if users is None else users

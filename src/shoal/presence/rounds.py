@@ -44,6 +44,8 @@ _TAILS = 2
 
 # The part of epsilon that finds cells.
 _OF_KEYS = Fraction(1, 4)
+# The least delta with which cells are found: levels for a smaller one are too far for noise.
+_LEAST_DELTA = Fraction(1, 10**15)
 # So much less of it is spent, as levels are computed in floating point.
 _LESS = Fraction(1, 10**9)
 
@@ -116,8 +118,16 @@ def selection_of(request: Request) -> Selection | None:
     """Returns how cells are found; None if they are listed."""
     if not request.finds:
         return None
+    if request.delta < _LEAST_DELTA:
+        raise InputError(
+            f"delta is {float(request.delta):g}, too small to find cells",
+            f"give {float(_LEAST_DELTA):g} or more, such as 1e-9",
+        )
     epsilon = request.epsilon * _OF_KEYS * (1 - _LESS)
-    return selection(float(epsilon), float(request.delta))
+    delta = float(request.delta)
+    if Fraction(delta) > request.delta:
+        delta = math.nextafter(delta, 0.0)
+    return selection(float(epsilon), delta)
 
 
 def _looks(request: Request, cells: int) -> tuple[dict[str, int], dict[str, int]]:
