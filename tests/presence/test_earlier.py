@@ -77,7 +77,7 @@ def test_what_is_not_given_is_as_it_was_there(tmp_path: Path) -> None:
     [
         ({"statistics": ["sum"]}, "says nothing of sum"),
         ({"records_per_user": 5}, "other bounds"),
-        ({"like": "march"}, "is no release of private counts|no such file|cannot be read"),
+        ({"like": "march"}, "march"),
     ],
 )
 def test_a_guide_that_does_not_fit_is_refused(changed: dict[str, Any], message: str) -> None:

@@ -22,6 +22,8 @@ from shoal.privacy.noise import Noise
 
 # Edges that are found are whole multiples of the width over 2^FINE.
 FINE = 10
+# The distribution function at these multiples if records lie evenly.
+_EVEN: Floats = np.arange(2**FINE + 1) / 2**FINE
 # The bins of each round that finds the common distribution.
 _ROUND = 32
 # The part that is spread evenly over the bounds: in a first round all, in a second one, for edges.
@@ -149,8 +151,7 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
     Without rounds it is even. Inside the bins of a round records lie as the round before found
     them, so that a value that many records have stays at its place.
     """
-    even = np.arange(2**FINE + 1) / 2**FINE
-    found: Floats = even
+    found = _EVEN
     for turn, drawn in enumerate(rounds):
         edges = np.array(edges_of_round(rounds[:turn], bits)) >> (bits - FINE)
         noisy = np.array([drawn]) / sum(drawn)
@@ -164,8 +165,7 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
 
 def _mixed(found: Floats, evenly: float) -> Floats:
     """Returns a distribution function of which a part is even."""
-    even = np.arange(2**FINE + 1) / 2**FINE
-    return np.asarray((1 - evenly) * found + evenly * even)
+    return np.asarray((1 - evenly) * found + evenly * _EVEN)
 
 
 def _at_ranks(found: Floats, ranks: Floats, evenly: float, bits: int) -> list[int]:

@@ -15,11 +15,9 @@ from shoal.data import keys
 from shoal.errors import InputError
 from shoal.presence.estimates import Estimates
 from shoal.presence.guide import CapPart, Guide
-from shoal.presence.look import UNKNOWN, Cap, priorities
+from shoal.presence.look import LEAST, UNKNOWN, Cap, priorities
 from shoal.presence.request import Request
 
-# Noise scales of the least weight of a cell.
-_LEAST = 1.5
 # A smaller cap of values, which has less noise, is worth it where users above the cap are known to
 # have about the same values as others: by so much of the range at most, with its noise.
 _SMALLER = 0.5
@@ -85,7 +83,7 @@ def _priority(numbers: Estimates, cells: pa.Table) -> Floats:
     if numbers.drawn.range is None:
         return np.ones(cells.num_rows)
     values = numbers.values
-    least = _LEAST * values.scale * values.parts.shape[1] ** 0.5
+    least = LEAST * values.scale * values.parts.shape[1] ** 0.5
     weights = np.maximum(values.weight, least) / numbers.look.priority
     known = dict(zip(keys.labels(numbers.request.keys), weights.tolist(), strict=True))
     middle = float(np.median(weights))

@@ -45,7 +45,8 @@ def steps_of(chosen: Selection, delta: Fraction) -> list[Step]:
 
 def check_levels(chosen: Selection, delta: Fraction) -> None:
     """Refuses, with a ValueError, levels at which a lone user shows a key too often."""
-    if not (Fraction(float(shown_alone(chosen).max())) <= delta / 2):
+    most = Fraction(float(shown_alone(chosen).max()))
+    if most > delta / 2:
         raise ValueError
 
 

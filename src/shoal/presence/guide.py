@@ -16,7 +16,7 @@ from pydantic import Field
 from shoal.documents.model import Model
 from shoal.release.envelope import Text
 
-Part = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -25,8 +25,8 @@ class CapPart(Model):
 
     size: Positive
     up: Positive
-    moved: Part
-    users: Part
+    moved: NotNegative
+    users: NotNegative
     known: bool
     hull: bool
 
@@ -44,7 +44,7 @@ class Guide(Model):
     """
 
     release: Text
-    users: Part
+    users: NotNegative
     priority: tuple[Positive, ...]
     caps: dict[str, CapPart]
     range: Annotated[int, Field(ge=0)] | None

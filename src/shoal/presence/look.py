@@ -26,7 +26,7 @@ STANDS_OUT = 6.0
 # Noise scales of a size that stands out by itself for certain: noise alone does so in one of a
 # thousand releases over all sizes, and at six scales in one of twenty.
 _CERTAIN = 10.0
-_LEAST = 1.5
+LEAST = 1.5
 # How much totals are scaled up at most for what caps cut off.
 _MOST_UP = 2.0
 # The part of the weight that caps may move if a look says nothing.
@@ -97,7 +97,7 @@ def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
     """
     if weights is None:
         return np.ones(cells)
-    priority = 1 / np.maximum(weights, _LEAST * scale)
+    priority = 1 / np.maximum(weights, LEAST * scale)
     users = np.maximum(weights, 0.0)
     average = float(users @ priority) / max(float(users.sum()), 1e-300)
     return priority / average if average > 0 else np.ones(cells)
