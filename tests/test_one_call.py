@@ -69,7 +69,7 @@ def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFi
     ledger = shoal.Ledger.create(
         tmp_path / "b.ledger", epsilon=3, privacy_unit="who", counts="public"
     )
-    asked = {"outcome": "bought", "arm": "arm", "unit": "who", "domain": trials.Domain.binary()}
+    asked = {"outcome": "bought", "arm": "arm", "user": "who", "domain": trials.Domain.binary()}
     shoal.effects(named, **asked, epsilon=1, ledger=ledger)
     with pytest.raises(InputError, match="no ledger"):
         shoal.effects(named, **asked, epsilon=1)

@@ -122,7 +122,8 @@ def effects(
     epsilon: Amount,
     by: Sequence[str] = (),
     cluster: str | None = None,
-    unit: str | None = None,
+    user: str | None = None,
+    per_user: str | None = None,
     assigned: str | None = None,
     control: Any = None,
     missing: str = "refuse",
@@ -138,14 +139,18 @@ def effects(
     `trials.Experiment`, `ask().effect()`, `plan` and its `release`.
 
     Args:
-        data: A path, a pattern of files, or a table, with a row a unit.
+        data: A path, a pattern of files, or a table: a log with the rows of users, or a row a unit.
         outcome: Column of the outcome: private.
-        arm: Column of the arm; public, as are all that follow.
+        arm: Column of the arm that a user was assigned to; public, as are all that follow.
         domain: Range of the outcome: `binary`, `counts:0:10`, `bins:0:100`, or a `trials.Domain`.
-        epsilon: Privacy loss of one unit's outcome.
+            Of a log it is the range of a user's outcome.
+        epsilon: Privacy loss of one user: all its rows, and how many they are.
         by: Columns whose values make subgroups: an effect in each.
         cluster: Column of the cluster within which units were assigned.
-        unit: Column of names of units.
+        user: Column that says whose each row is; names are read and not published. Without it
+            each row is a unit. "each row" declares that each is another `privacy_unit`.
+        per_user: The outcome of a user with several rows: their `mean` or `sum`, `any` (whether one
+            is not 0), or `last:COLUMN` (the one with the latest time).
         assigned: Column of the group (class, village) that was assigned to an arm whole.
         control: The arm that others are compared with; by default the first of two arms in sorted
             order.
@@ -153,8 +158,8 @@ def effects(
         sd: Expected standard deviation of outcomes; only predictions rest on it.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
-        privacy_unit: What a unit is, in a word; by default the column of names. If a column of the
-            data has this name, each of its values must have one row.
+        privacy_unit: The ledger's word for a user; by default the column of users. If another
+            column of the data has this name, each of its values must have one user.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
 
     Returns:
@@ -167,10 +172,12 @@ def effects(
 
     Example:
         >>> import pyarrow as pa, shoal
-        >>> visits = pa.table({"arm": [0, 1] * 500, "bought": [0, 1, 1, 1] * 250})
+        >>> visits = pa.table({
+        ...     "who": [*range(1000)] * 3, "arm": [0, 1] * 1500, "bought": [0, 1, 1, 1] * 750,
+        ... })
         >>> found = shoal.effects(
-        ...     visits, outcome="bought", arm="arm", domain="binary", epsilon=2,
-        ...     noise=shoal.Simulated(1),
+        ...     visits, outcome="bought", arm="arm", user="who", per_user="any", domain="binary",
+        ...     epsilon=2, noise=shoal.Simulated(1),
         ... )  # doctest: +ELLIPSIS
         1 question of 1,000 units ...
         >>> abs(found.estimate()["effect"].value - 0.5) < 0.02
@@ -180,7 +187,8 @@ def effects(
         value=outcome,
         arm=arm,
         cluster=cluster,
-        unit=unit,
+        user=user,
+        per_user=per_user,
         assigned=assigned,
         missing=missing,
         privacy_unit=privacy_unit or None,
@@ -198,7 +206,4 @@ def effects(
         asked = asked.effect(by=each)
     planned = asked.plan(levels, epsilon, sd=sd).with_source(source)
     print(planned)
-    privacy_unit = privacy_unit or unit or ""
-    return planned.release(
-        outcomes, study, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit
-    )
+    return planned.release(outcomes, study, ledger=ledger, name=name, noise=noise)

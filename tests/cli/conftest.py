@@ -28,7 +28,7 @@ CANARY = "431.5"
 TRIAL = ["trial", "plan", "visits.csv", "--arm", "arm", "--cluster", "city", "--unit", "person",
          "--outcome", "bought", "--epsilon", "2"]  # fmt: skip
 ASK = ["trial", "ask", "visits.csv", "--domain", "binary", "--arm", "arm", "--cluster", "city",
-       "--unit", "person", "--outcome", "bought", "--epsilon", "2"]  # fmt: skip
+       "--user", "person", "--outcome", "bought", "--epsilon", "2"]  # fmt: skip
 MEAN = ["mean", "plan", "visits.csv", "--user", "person", "--value", "minutes", "--epsilon", "1",
         "--order", "4", "--size", "15", "--interval", "0", "100"]  # fmt: skip
 # Of each family what carries its plan out.

@@ -111,26 +111,35 @@ def test_effects_are_shown_again(shell: Shell) -> None:
     assert document["effects"][0]["groups"] == [10, 10]
 
 
-def test_the_unit_is_the_column_of_names(shell: Shell) -> None:
-    """Said where it is missing; then each row is one, or what the ledger calls it."""
-    said = shell.good(*without(ASK, "--unit"), "--effect", "--output", "rows.json")
-    assert "if the ledger counts persons, each of whom has one row, give --privacy-unit" in said
-    assert "each row is" not in shell.good(*ASK, "--effect")
-    rows = ["release", "visits.csv", "rows.json", "--ledger", "visits.ledger"]
-    assert "the charge protects the value of one row" in shell.bad(*rows)
-    shell.good(*rows, "--privacy-unit", "person")
-    ask = [*without(ASK, "--unit"), "--means", "--privacy-unit", "person", "--output", "own.json"]
-    assert "each row is" not in shell.good(*ask)
-    said = shell.good("release", "visits.csv", "own.json", "--ledger", "visits.ledger", "--json")
-    assert json.loads(said)["guarantee"]["unit"]["name"] == "person"
+def test_rows_are_users_only_if_somebody_declares_it(shell: Shell) -> None:
+    """A ledger of users takes no rows; what was declared is said wherever the unit is."""
+    rows = without(ASK, "--user")
+    said = shell.good(*rows, "--effect", "--output", "rows.json")
+    assert "each row is one unit" in said
+    assert "each row is one unit" not in shell.good(*ASK, "--effect")
+    release = ["release", "visits.csv", "--ledger", "visits.ledger"]
+    for refused in (
+        [*release, "rows.json"],
+        [*release, "rows.json", "--privacy-unit", "person"],
+        [*rows, "--effect", "--privacy-unit", "person"],
+    ):
+        assert "each row is a unit here, and the ledger counts 'person'" in shell.bad(*refused)
+    declared = ["--user", "each row", "--privacy-unit", "person"]
+    said = shell.good(*rows, "--effect", *declared, "--output", "own.json").replace("\n  ", " ")
+    assert "declared, not checked: each row is another person" in said
+    said = shell.good(*release, "own.json", "--manifest", "own-m.json", "--json")
+    unit = json.loads(said)["guarantee"]["unit"]
+    assert (unit["name"], unit["records"]) == ("person", "declared")
+    said = shell.good("verify", "own-m.json", "--ledger", "visits.ledger")
+    assert re.search("what one unit is +declared +each row is another person", said)
 
 
 @pytest.mark.parametrize("unit", ["city", "class"])
 def test_a_person_of_many_rows_has_no_way_to_a_charge(shell: Shell, unit: str) -> None:
     """Neither by names, nor by a word of the ledger, in plans of trials, of means and of cells."""
-    own = [*without(ASK, "--unit"), "--effect"]
+    own = [*without(ASK, "--user"), "--effect"]
     shell.ledger("o.ledger", 9, unit, "--delta", "0.1")
-    assert "names of units occur in several rows" in shell.bad(*own, "--unit", unit)
+    assert f"'{unit}' has several rows; say what" in shell.bad(*own, "--user", unit)
     shell.good(*own, "--output", "rows.json")
     shell.good(*without(MEAN, "--user"), "--output", "mean-rows.json")
     shell.good("plan", "visits.csv", "--user", "person", "--value", "minutes", "--bounds", 0, 99,
@@ -144,10 +153,12 @@ def test_a_person_of_many_rows_has_no_way_to_a_charge(shell: Shell, unit: str) -
             for said in ([], ["--privacy-unit", unit])
         ),
     ):
-        assert f"values of '{unit}', the privacy unit, belong to several " in shell.bad(*words)
-    said = shell.bad("release", "visits.csv", "rows.json", "--ledger", "o.ledger",
-                     "--privacy-unit", "bought")  # fmt: skip
-    assert "'bought' is also given as privacy unit" in said
+        rows = f"each row is a unit here, and the ledger counts '{unit}'"
+        users = f"values of '{unit}', the privacy unit, belong to several users"
+        assert re.search(f"{rows}|{users}", shell.bad(*words), re.IGNORECASE)
+    said = shell.bad("release", "visits.csv", "mean.json", "--ledger", "o.ledger",
+                     "--privacy-unit", "minutes")  # fmt: skip
+    assert "'minutes' is also given as privacy unit" in said
 
 
 def test_a_column_of_a_file_means_itself(shell: Shell) -> None:
@@ -176,14 +187,14 @@ def test_questions_are_those_of_python(shell: Shell) -> None:
     """The same of the same columns, whatever read them; the file says more: its columns."""
     shell.good(*ASK, "--precision", "--means", "--ols", "arm + far", "--output", "own.json")
     table = pcsv.read_csv("visits.csv").to_pydict()
-    study = Experiment(table["arm"], table["city"], {"far": table["far"]}, unit=table["person"])
+    study = Experiment(table["arm"], table["city"], {"far": table["far"]})
     asked = study.ask().effect(weights="precision").means().regression(["arm", "far"])
     wanted = asked.plan(Domain.binary(), 2).to_document()
     found = Plan.load("own.json").to_document()
     assert found.pop("source") == {
-        **dict.fromkeys(("user", "assigned", "privacy_unit")), "value": "bought",
+        **dict.fromkeys(("unit", "assigned", "privacy_unit")), "value": "bought",
         "missing": "refuse", "single_arm": "refuse", "arm": "arm", "cluster": "city",
-        "unit": "person",
+        "user": "person",
     }  # fmt: skip
     assert wanted.pop("source") is None
     assert found == wanted
@@ -244,7 +255,8 @@ def test_means_are_planned_and_compared(shell: Shell) -> None:
     users = [*without(without(both, "--user")[:2] + both[3:], "--user"), "--users", 2000]
     found = json.loads(shell.good(*users, "--releases", 10**6, "--json"))
     assert found["recommended"] == "symmetric_mean"
-    rows = [*both[:3], *without(both[3:], "--user"), "--interval-by", "certified"]
+    rows = ["each row" if each == "person" else each for each in both]
+    rows += ["--interval-by", "certified"]
     shell.good(*rows, "--weights", "counts", "--cap", 2, "--output", "rows.json")
     said = shell.good("release", "visits.csv", "rows.json", *RELEASES["mean"][3:],
                       "--privacy-unit", "person", "--confidence", "0.6")  # fmt: skip

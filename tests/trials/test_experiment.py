@@ -96,7 +96,7 @@ AGE = np.arange(N) // 2 + 10.0
         ({"arm": ARM[:-1], "cluster": ["a"] * N}, "columns have 11 and 12 rows"),
         ({"cluster": ARM}, "2 clusters has units of only one arm"),
         ({"cluster": [0] * 11 + [1]}, "1 of 2 clusters lack units of an arm"),
-        ({"unit": ["x"] * N}, "1 names of units occur in several rows; make one row"),
+        ({"unit": ["x"] * N}, "names of units occur in several rows; say what the outcome"),
         ({"arm": np.arange(N) % 3}, "which of 3 arms is the control: 0, 1, 2; .*control=0"),
         ({"arm": list("abcd") * 3}, "which of 4 arms is .* --control 'a'"),
         ({"control": 5}, "no arm 5 to be the control"),

@@ -137,8 +137,9 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     if data is None:
         return users
     # Without users' names any column says how many rows there are.
-    found = read_by_roles(data, source, "value", {"user": source.user}, look=source.user is None)
-    if source.user is None:
+    user = source.user if source.tells_users else None
+    found = read_by_roles(data, source, "value", {"user": user}, look=user is None)
+    if user is None:
         return len(found["value"])
     return np.bincount(keys.encode(found["user"], "user"))
 

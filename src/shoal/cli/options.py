@@ -231,6 +231,18 @@ Assigned = Annotated[
         "'units' if units were assigned one by one. Public."
     ),
 ]
+UserOfRows = Annotated[
+    OptionalText,
+    first(
+        "Column that says whose each row is, such as person; names are not published. 'each row' "
+        "declares that each row is another --privacy-unit.",
+        "--user",
+    ),
+]
+PerUser = Annotated[
+    OptionalText,
+    first("The outcome of a user with several rows: mean, sum, any, or last:COLUMN.", "--per-user"),
+]
 Unit = Annotated[OptionalText, first("Column with a name for each unit, such as person. Public.")]
 Control = Annotated[OptionalText, first("The arm that others are compared with, such as old.")]
 SingleArm = Annotated[str, later("Refuse or drop clusters in which an arm has no units.")]

@@ -159,10 +159,10 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     source = source.model_copy(update={"privacy_unit": privacy_unit or None})
     ledger = options["ledger"]
     if plan.family == "mean":
-        users = {"user": source.user}
+        users = {"user": source.user if source.tells_users else None}
         found = read_by_roles(data, source, "value", users, look=True, ledger=ledger)
-        unit = privacy_unit or source.user or ""
-        return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
+        values = found["value"]
+        return plan.release(values, found["user"], privacy_unit=source.protects, **options)
     design = plan.design
     names = [each.name for each in design.covariates]
     study, outcomes = read_trial(
@@ -175,4 +175,4 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
         look=True,
         ledger=ledger,
     )
-    return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)
+    return plan.release(outcomes, study, privacy_unit=privacy_unit, **options)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _SETTINGS = ("levels", "floor", "noise", "pooled", "rounding", "clustering_epsilon")
 _MECHANISMS = ("best_table", "uniform_prior", "cluster_prior", "histogram")
 _EACH_ROW = (
-    "each row is one unit, and the charge protects each row; if the ledger counts persons, each of "
-    "whom has one row, give --privacy-unit person"
+    "each row is one unit, and the charge protects each row; if the ledger counts users, give "
+    "their column as --user and, if they have several rows, --per-user"
 )
 
 
@@ -25,6 +25,8 @@ def plan(
     data: o.PublicData = None,
     arm: o.Arm = "",
     cluster: o.Cluster = None,
+    user: o.UserOfRows = None,
+    per_user: o.PerUser = None,
     unit: o.Unit = None,
     outcome: o.Outcome = "",
     control: o.Control = None,
@@ -77,6 +79,8 @@ def plan(
         single_arm=single_arm,
         arm=arm,
         cluster=cluster,
+        user=user,
+        per_user=per_user,
         unit=unit,
         privacy_unit=privacy_unit,
     )
@@ -162,7 +166,8 @@ def ask(
     domain: o.Domain,
     outcome: o.Outcome = "",
     cluster: o.Cluster = None,
-    unit: o.Unit = None,
+    user: o.UserOfRows = None,
+    per_user: o.PerUser = None,
     assigned: o.Assigned = None,
     control: o.Control = None,
     missing: o.Missing = "refuse",
@@ -202,7 +207,8 @@ def ask(
         single_arm=single_arm,
         arm=arm,
         cluster=cluster,
-        unit=unit,
+        user=user,
+        per_user=per_user,
         assigned=assigned,
         missing=missing,
         privacy_unit=privacy_unit,
@@ -240,9 +246,9 @@ def _finish(made: "Plan", source: "Source", **places: Any) -> None:
     def document() -> dict[str, Any]:
         return {"epsilon": made.epsilon, "questions": predictions().to_pylist()}
 
-    named = source.unit or source.privacy_unit
-    text = made if named else f"{made}\n{_EACH_ROW}"
-    finish(made.with_source(source), text, predictions and document, **places)
+    planned = made.with_source(source)
+    text = planned if source.protects else f"{planned}\n{_EACH_ROW}"
+    finish(planned, text, predictions and document, **places)
 
 
 def _source(outcome: str, **columns: str | None) -> "Source":

@@ -352,7 +352,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
         """Yields a sentence if the unit is one record but users have several."""
-        if unit["records"] == "one" and self.counts[-1] > 1:
+        if unit["records"] != "all" and self.counts[-1] > 1:
             yield "the guarantee protects one record, but users have several"
 
     def results(self, drawn: MeanDrawn) -> documents.Document:

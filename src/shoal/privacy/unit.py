@@ -11,8 +11,8 @@ records of one user in one month. Its charges are booked on the periods of the r
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self, get_args
 
 from shoal import checks
@@ -23,6 +23,8 @@ from shoal.privacy.budget import Budget
 Relation = Literal["private", "public"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 EACH_ROW = "each row"
+# The records of a unit if somebody said that each row is all that one user has.
+DECLARED = "declared"
 _LONGEST = 200
 # Examples of the names that a ledger needs for values in memory.
 _EXAMPLES = {"outcome_name": "bought", "values_name": "height", "privacy_unit": "person"}
@@ -78,6 +80,7 @@ class Unit:
         counts: Whether who has how many records in which cell is `public` or `private`.
         period: The kind of period, such as `month`, if a user's records in one period are
             protected; None if all records of a user are protected.
+        declared: Whether somebody said that each row is another user, which no column shows.
 
     Raises:
         InputError: The name, the relation or the period is not usable.
@@ -86,6 +89,8 @@ class Unit:
     name: str
     counts: Relation
     period: str | None = None
+    # A ledger adds up losses of users, however they were told apart.
+    declared: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         checked_unit(self.name)
@@ -115,12 +120,20 @@ class Unit:
     def to_document(self) -> dict[str, Any]:
         """Returns the unit as plans, manifests and registers hold it."""
         records = "one" if self.name == EACH_ROW else "all"
+        if self.declared:
+            records = DECLARED
         return {
             "name": self.name,
             "counts": self.counts,
             "period": self.period,
             "records": records,
         }
+
+    @classmethod
+    def of_document(cls, found: Mapping[str, Any]) -> Self:
+        """The inverse of `to_document`."""
+        declared = found["records"] == DECLARED
+        return cls(found["name"], found["counts"], found["period"], declared)
 
 
 # Periods that one release may read, or a ledger's entry name: ten years of days.
@@ -250,7 +263,7 @@ def unit_of_column(
 def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> Unit:
     """The unit of values in memory: each row, unless the caller says what a user is.
 
-    A ledger needs a word for users that an array tells apart (`several`), and one for the values:
+    A ledger needs a word for users that a column tells apart (`several`), and one for the values:
     `unnamed` is the argument for it, if that was left empty. InputError if one is missing.
     """
     missing = [unnamed] if unnamed else []
@@ -263,4 +276,5 @@ def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed:
         )
     if several:
         return unit_of_column(privacy_unit, "user")
-    return Unit(privacy_unit or EACH_ROW, "public")
+    name = privacy_unit or EACH_ROW
+    return Unit(name, "public", declared=name != EACH_ROW)

@@ -9,15 +9,15 @@ import numpy as np
 from shoal.data import keys
 from shoal.data.columns_in_memory import roles
 from shoal.data.sources import names_of, read_columns
-from shoal.errors import DataError
+from shoal.errors import DataError, InputError
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import EACH_ROW
 from shoal.release.plan import Source
 
-# The step to take if a person has several rows.
-ONE_ROW = (
-    "make one row for each of them, for example with its mean outcome; or release means by user "
-    "with shoal.summarize (shoal plan --user)"
+# The step to take if a user of an experiment has several rows.
+PER_USER = (
+    "say what the outcome of a user is with user= and per_user= (--user, --per-user): mean, sum, "
+    "any or last:COLUMN"
 )
 
 
@@ -36,11 +36,28 @@ def unit_column(
 
     Without a privacy unit it is that of the ledger.
     """
-    if not privacy_unit and ledger is not None:
-        privacy_unit = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).privacy_unit.name
-    if privacy_unit in ("", EACH_ROW) or is_unit(users or "", privacy_unit):
+    wanted = privacy_unit or unit_of_ledger(ledger)
+    if wanted in ("", EACH_ROW) or is_unit(users or "", wanted):
         return None
-    return next((name for name in names_of(source) if is_unit(name, privacy_unit)), None)
+    return next((name for name in names_of(source) if is_unit(name, wanted)), None)
+
+
+def unit_of_ledger(ledger: str | os.PathLike[str] | Ledger | None) -> str:
+    """Returns what a ledger counts; empty without one."""
+    if ledger is None:
+        return ""
+    return (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).privacy_unit.name
+
+
+def check_rows(source: Source, privacy_unit: str) -> None:
+    """Refuse to take rows for users, unless somebody declares that each row is another one."""
+    if source.user or source.unit or privacy_unit in ("", EACH_ROW):
+        return
+    raise InputError(
+        f"each row is a unit here, and the ledger counts {privacy_unit!r}",
+        "say whose row each is with user= (--user), and in an experiment with per_user= "
+        f"(--per-user); if each row is another {privacy_unit}, declare it: user={EACH_ROW!r}",
+    )
 
 
 def read_by_roles(
@@ -60,8 +77,7 @@ def read_by_roles(
     names none) is read as well, and refused if one of its values belongs to several units.
     """
     private = {role: source.value or None}
-    users = source.user or source.unit
-    unit = unit_column(data, users, source.privacy_unit or "", ledger)
+    unit = unit_to_check(data, source, ledger)
     given = {**public, "privacy unit": unit}
     # No column may have a private and a public role, also if it is not read.
     roles(private, given)
@@ -74,6 +90,17 @@ def read_by_roles(
     if unit is not None:
         check_column(unit, found["privacy unit"], found.get("user"))
     return found
+
+
+def unit_to_check(data: object, source: Source, ledger: Any) -> str | None:
+    """Returns the column, besides that of users, that the privacy unit names; None if none does.
+
+    It is refused to charge a ledger of users by rows.
+    """
+    wanted = source.privacy_unit or unit_of_ledger(ledger)
+    check_rows(source, wanted)
+    users = source.user if source.tells_users else source.unit
+    return unit_column(data, users, wanted, None)
 
 
 def check_unit_of_users(
@@ -105,16 +132,22 @@ def check_column(name: str, column: Any, users: Any) -> None:
     """
     codes = keys.encode(keys.as_array(column, name), name)
     owners = "several rows, each of which is a unit"
-    todo = ONE_ROW
+    todo = PER_USER
     if users is not None:
         who = keys.encode(keys.as_array(users, "user"), "user")
         # Each pair of a value and a user counts once.
         codes = np.unique(np.stack([codes, who]), axis=1)[0]
         owners = "several users"
         todo = f"plan again with {name!r} as the column of users, or use a ledger of these users"
-    several = int((np.bincount(codes) > 1).sum())
-    if several:
-        raise DataError(f"{several} values of {name!r}, the privacy unit, belong to {owners}", todo)
+    if (np.bincount(codes) > 1).any():
+        raise DataError(f"values of {name!r}, the privacy unit, belong to {owners}", todo)
+
+
+def check_one_row(name: str, users: Any) -> None:
+    """Refuse users with several rows, whose outcome nobody has said."""
+    codes = keys.encode(keys.as_array(users, name), name)
+    if (np.bincount(codes) > 1).any():
+        raise DataError(f"{name!r} has several rows", PER_USER)
 
 
 def _plain(name: str) -> str:

@@ -57,7 +57,7 @@ class UnitPart(Protected):
     """The unit whose loss a release states."""
 
     name: Text
-    records: Literal["all", "one"]
+    records: Literal["all", "one", "declared"]
 
 
 class Guarantee(Model):

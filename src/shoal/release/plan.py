@@ -13,16 +13,17 @@ from importlib.metadata import version
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
+from pydantic import Field
 
 from shoal import documents, files
-from shoal.documents.model import Model
+from shoal.documents.model import Model, is_none
 from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.files.text_table import Shown
 from shoal.privacy.accounting import Losses, Step, account
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.privacy.noise import Noise, Simulated, source_of
-from shoal.privacy.unit import Periods, Relation, Unit, checked_name
+from shoal.privacy.unit import EACH_ROW, Periods, Relation, Unit, checked_name
 from shoal.release.envelope import (
     INSIDE,
     Everybody,
@@ -54,6 +55,23 @@ class Source(Model):
     unit: Text | None = None
     assigned: Text | None = None
     privacy_unit: Text | None = None
+    per_user: Text | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def tells_users(self) -> bool:
+        """Whether a column says whose each row is."""
+        return self.user not in (None, EACH_ROW)
+
+    @property
+    def protects(self) -> str:
+        """The word for users: that of their ledger or else of their column; empty for rows."""
+        users = self.user if self.tells_users else None
+        return self.privacy_unit or users or self.unit or ""
+
+    @property
+    def outcome(self) -> str:
+        """The name of the private numbers: of a log also what each user's rows make."""
+        return self.value if self.per_user is None else f"{self.value} ({self.per_user} per user)"
 
 
 class PlanDocument(Model):
@@ -140,12 +158,16 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     claims_model: ClassVar[type[Claims]]
     record_model: ClassVar[type[Record]]
     manifest_model: ClassVar[type[Manifest]]
-    neighbours: ClassVar[str]
     # For whom plan and record are: most have rows of users or units.
     audience: ClassVar[Inside | Everybody] = INSIDE
     relation: ClassVar[Relation] = "public"
     privacy: ClassVar[str] = "differential privacy"
     source: Any = None
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> str:
+        """What neighbouring data sets differ in, in words."""
 
     @property
     @abstractmethod

@@ -1,13 +1,16 @@
 """Reads columns of a file as an experiment, and translates their names into those of questions."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from shoal.data.keys import as_array
 from shoal.data.sources import names_of
+from shoal.data.user_rows import ANY, PerUser, read_users, time_of
 from shoal.errors import InputError
-from shoal.release.columns import read_by_roles
+from shoal.release.columns import check_column, check_one_row, read_by_roles, unit_to_check
 from shoal.release.plan import Source
 from shoal.trials.assigned_groups import UNITS
 from shoal.trials.design import ARM, CLUSTER, RESERVED, column_of
@@ -36,8 +39,10 @@ def read_trial(
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
     public |= {"assigned": groups} | {f"covariate {name}": name for name in covariates}
-    texts = domain.labels is not None
-    found = read_by_roles(data, source, "outcome", public, look=look, texts=texts, ledger=ledger)
+    if source.per_user is None:
+        found = _by_rows(data, source, public, domain, look=look, ledger=ledger)
+    else:
+        found = _by_users(data, source, public, domain, look=look, ledger=ledger)
     study = Experiment(
         found["arm"],
         found["cluster"],
@@ -48,7 +53,73 @@ def read_trial(
         single_arm=source.single_arm,
         clustering_epsilon=clustering_epsilon,
     )
+    study.source = source
     return study, found.get("outcome")
+
+
+def _by_rows(
+    data: object,
+    source: Source,
+    public: Mapping[str, str | None],
+    domain: Domain,
+    *,
+    look: bool,
+    ledger: Any,
+) -> dict[str, Any]:
+    """Returns columns by their roles, where each row is a unit."""
+    texts = domain.labels is not None
+    users = source.user if source.tells_users else None
+    given = {**public, "user": users}
+    found = read_by_roles(data, source, "outcome", given, look=look, texts=texts, ledger=ledger)
+    if users is not None:
+        check_one_row(users, found["user"])
+    return found
+
+
+def _by_users(
+    data: object,
+    source: Source,
+    public: Mapping[str, str | None],
+    domain: Domain,
+    *,
+    look: bool,
+    ledger: Any,
+) -> dict[str, Any]:
+    """Returns columns by their roles, with a row for each user of a log."""
+    unit = unit_to_check(data, source, ledger)
+    outcomes = []
+    way = _way_of(source, domain)
+    if look or source.missing == "public":
+        low = domain.levels[0]
+        high = domain.levels[-1]
+        outcomes.append(PerUser(source.value, way, low, high))
+    given = {**public, "privacy unit": unit}
+    users = str(source.user)
+    read = read_users(data, users, given, outcomes, missing=source.missing)
+    found: dict[str, Any] = dict.fromkeys(public)
+    found |= read.public
+    if unit is not None:
+        check_column(unit, found["privacy unit"], np.arange(len(found["privacy unit"])))
+    if outcomes:
+        found["outcome"] = read.outcomes[0]
+    return found
+
+
+def _way_of(source: Source, domain: Domain) -> str:
+    """Returns what the outcome of a user is; InputError if that cannot be."""
+    way = str(source.per_user)
+    if not source.tells_users or source.unit is not None:
+        raise InputError(
+            f"the outcome per user is {way!r}, and no column says whose row it is",
+            "give user= (--user), and leave unit= out",
+        )
+    time_of(way)
+    if domain.labels is not None or (way == ANY and domain.levels != (0.0, 1.0)):
+        raise InputError(
+            f"the outcome per user {way!r} does not fit the domain",
+            "give binary for any, and a domain of numbers for mean, sum and last:COLUMN",
+        )
+    return way
 
 
 def check_names(data: object, texts: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release import envelope, release
 from shoal.release import plan as plans
-from shoal.release.columns import check_column, is_unit
+from shoal.release.columns import check_column, check_rows, is_unit
 from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Text
 from shoal.release.plan import Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
@@ -175,7 +175,6 @@ class Plan(plans.Plan[Private, Any]):
     record_model = Record
     manifest_model = Manifest
     privacy = "label differential privacy"
-    neighbours = "one unit's outcome changes; its cluster, treatment and covariates are public"
     request_model: ClassVar[type[Request]] = Request
     chosen_model: ClassVar[type[Model]]
     drawn_model: ClassVar[type[Model]]
@@ -238,7 +237,29 @@ class Plan(plans.Plan[Private, Any]):
     @property
     def protected(self) -> str:
         """The line that says what is protected."""
-        return "the outcome of one unit; its cluster, arm and covariates are public"
+        source = self.source
+        if source is None or not source.user:
+            return "the outcome of one unit; its cluster, arm and covariates are public"
+        named = [source.arm, source.cluster, source.assigned]
+        named += [each.name for each in self.design.covariates]
+        public = ", ".join(printable(each) for each in ["who takes part", *filter(None, named)])
+        if source.per_user is not None:
+            return f"all rows of one {source.protects}, and how many; public: {public}"
+        whose = source.protects or "row"
+        found = f"the outcome of one {whose}; public: {public}"
+        if not source.tells_users:
+            found += f"; declared, not checked: each row is another {whose}"
+        return found
+
+    @property
+    def neighbours(self) -> str:
+        """What neighbouring data sets differ in, in words."""
+        if self.source is None or self.source.per_user is None:
+            return "one unit's outcome changes; its cluster, treatment and covariates are public"
+        return (
+            "one user's rows change, and how many there are; that the user takes part, its arm, "
+            "cluster and covariates are public"
+        )
 
     @cached_property
     def loss(self) -> Budget:
@@ -282,7 +303,8 @@ class Plan(plans.Plan[Private, Any]):
             outcome_name: The outcome's name, needed with a ledger unless the plan has it: two
                 outcomes of the same units are two questions.
             privacy_unit: A word for a unit, such as "person"; needed with a ledger if units have
-                names. Without both, each row is protected by itself.
+                names. Without both, each row is protected by itself. Of rows without names it
+                declares that each is another person, which is not checked.
             noise: `shoal.Simulated(seed)` for studies: marked and not private.
 
         Returns:
@@ -297,18 +319,40 @@ class Plan(plans.Plan[Private, Any]):
 
         Guarantees: G-LOSS, G-LEDGER, G-ROWS, G-REFUSE.
         """
-        outcome_name = self.called(outcome_name)
-        self._check_unit(privacy_unit)
+        plan = self._of_study(study)
+        outcome_name = plan.called(outcome_name)
+        source = plan.source
+        tells_users = False
+        if source is not None:
+            privacy_unit = privacy_unit or source.protects
+            check_rows(source, privacy_unit)
+            outcome_name = source.outcome
+            tells_users = source.tells_users
+        plan._check_unit(privacy_unit)
         unit = unit_of_values(
             privacy_unit,
-            several=self.design.units is not None,
+            several=tells_users or self.design.units is not None,
             recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
         )
         records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
         private = Private(study, outcomes)
-        done = self.deliver(private, records, unit, name=name, ledger=ledger, noise=noise)
-        return Release.delivered(done, self, ledger)
+        done = plan.deliver(private, records, unit, name=name, ledger=ledger, noise=noise)
+        return Release.delivered(done, plan, ledger)
+
+    def _of_study(self, study: Units) -> "Plan":
+        """Returns the plan for the columns that a study was read from, if it was."""
+        if study.source is None:
+            return self
+        if self.source is None:
+            return self.with_source(study.source)
+        if self.source.outcome != study.source.outcome:
+            raise DataError(
+                f"the outcomes are {study.source.outcome!r}, and the plan is for "
+                f"{self.source.outcome!r}",
+                "read the outcomes that the plan is for, or plan again",
+            )
+        return self
 
     def _check_unit(self, privacy_unit: str) -> None:
         """Refuse a privacy unit that is a public column in which several units share a value."""

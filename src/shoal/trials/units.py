@@ -12,7 +12,8 @@ from shoal.data import keys
 from shoal.data.columns_in_memory import paired, private_numbers
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount
-from shoal.release.columns import ONE_ROW
+from shoal.release.columns import PER_USER
+from shoal.release.plan import Source
 from shoal.trials.assigned_groups import check_groups, refuse_texts_but_units
 from shoal.trials.design import RESERVED, Covariate, Design, column_of
 
@@ -45,6 +46,7 @@ class Units:
         left_out: The number of clusters that were left out because an arm had nobody there.
         given: The columns as they were given, by role.
         one_by_one: Whether the caller said that units were assigned one by one.
+        source: The columns of the file or table that they were read from, if they were.
     """
 
     design: Design
@@ -53,6 +55,7 @@ class Units:
     left_out: int
     given: dict[str, Any]
     one_by_one: bool
+    source: Source | None = None
 
     @np.errstate(all="ignore")
     def __init__(
@@ -196,11 +199,7 @@ def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
     distinct, place = keys.ranked(names, "unit")
     keys.check_spelling(distinct, "unit")
     if len(distinct) != len(names):
-        several = int((np.bincount(place) > 1).sum())
-        raise DataError(
-            f"{several} names of units occur in several rows",
-            ONE_ROW,
-        )
+        raise DataError("names of units occur in several rows", PER_USER)
     return names, place
 
 

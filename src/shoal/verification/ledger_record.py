@@ -60,5 +60,5 @@ def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Che
         Check("request in the ledger", request == record["request"], request[:16]),
         Check("kind in the ledger", entry.kind == record["kind"], entry.kind or "not said"),
         Check("charge in the ledger", charged, charge.show(up=True)),
-        Check("unit in the ledger", whose.to_document() == guarantee["unit"], str(whose)),
+        Check("unit in the ledger", whose == Unit.of_document(guarantee["unit"]), str(whose)),
     ]

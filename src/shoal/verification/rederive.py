@@ -52,7 +52,7 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
     manifest = release.record
     records = manifest["records"]
     unit = manifest["guarantee"]["unit"]
-    whose = Unit(unit["name"], unit["counts"], unit["period"])
+    whose = Unit.of_document(unit)
     if manifest["guarantee"] != plan.guarantee(whose):
         yield "the guarantee differs from the one that follows from the plan"
     if manifest["audience"] != plan.audience:
@@ -88,8 +88,7 @@ def unlike_again(release: Release[Any, Any]) -> Iterator[str]:
         plan = release.plan
         again = plan.published(release.released)
         size = plan.size
-        whose = release.manifest["guarantee"]["unit"]
-        unit = Unit(whose["name"], whose["counts"], whose["period"])
+        unit = Unit.of_document(release.manifest["guarantee"]["unit"])
         same = (unit.counts, unit.period) == (plan.relation, plan.period)
         if not same or release.manifest["guarantee"] != plan.guarantee(unit):
             yield "the guarantee differs from the one that follows from the plan"

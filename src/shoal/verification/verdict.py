@@ -14,11 +14,13 @@ class Check:
         claim: What was checked, in words.
         holds: The verdict.
         found: What the recomputation gave.
+        word: The verdict if it holds: `ok`, or `declared` of what somebody said.
     """
 
     claim: str
     holds: bool
     found: str
+    word: str = "ok"
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Verdict(Shown):
         """The verdict, one row for each check, and what cannot be checked."""
         verdict = "yes: every claim that can be recomputed holds" if self.holds else "NO"
         rows = [
-            [each.claim, "ok" if each.holds else "NO", printable(each.found)]
+            [each.claim, each.word if each.holds else "NO", printable(each.found)]
             for each in self.checks
         ]
         notes = ["A manifest cannot prove:", *(f"- {each}" for each in self.unverified)]

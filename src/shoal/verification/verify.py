@@ -10,6 +10,7 @@ import numpy as np
 from shoal import documents
 from shoal.documents.strict_json import strict
 from shoal.privacy.ledger import Ledger
+from shoal.privacy.unit import DECLARED
 from shoal.release.envelope import MANIFEST, RECORD
 from shoal.release.release import Release, damaged
 from shoal.verification import verdict
@@ -107,7 +108,7 @@ def _verdict_alone(
         plan = release.published.plan_document()
         full = manifest | {"plan": plan, "results": manifest["results"]["results"]}
         checks.append(_check("recount by other code", recount(full), loss))
-    checks += _real(manifest)
+    checks += _stated(manifest)
     if book is not None:
         checks += record_checks(manifest["record_sha256"], book)
     return Verdict(tuple(checks), (*_unproved(release, manifest), *_always(book)))
@@ -155,15 +156,19 @@ def _checks(
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
     yield _check("loss, claims and values follow", found, loss)
     yield _check("recount by other code", recount(record), loss)
-    yield from _real(record)
+    yield from _stated(record)
     if replan and plan.family == "cells":
         yield _check("the decision is that of a new plan", [*replanned(plan)], "planned again")
 
 
-def _real(document: documents.Document) -> Iterator[Check]:
-    """Yields whether a document says that nothing was simulated."""
+def _stated(document: documents.Document) -> Iterator[Check]:
+    """Yields whether a document says that nothing was simulated, and what it only declares."""
     simulated = ["a simulation, not private"] if document["simulation"] else []
     yield _check("noise of the operating system", simulated, "stated")
+    unit = document["guarantee"]["unit"]
+    if unit["records"] == DECLARED:
+        found = f"each row is another {unit['name']}: not checked"
+        yield Check("what one unit is", holds=True, found=found, word=DECLARED)
 
 
 def _check(claim: str, found: list[str], right: str) -> Check:
