@@ -21,7 +21,7 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 69_341),
     "theory": (("theory",), 15_501),
-    "trials": (("trials",), 41_288),
+    "trials": (("trials",), 41_318),
     "means": (("means",), 13_237),
     "presence": (("presence",), 20_608),
     "distributions": (("distributions",), 16_084),
@@ -57,7 +57,7 @@ STUDIES = 55_745
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
     "tests": (("tests", "conftest.py"), ".py", 28_860),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_541),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_597),
 }
 
 

@@ -229,8 +229,11 @@ class Plan(plans.Plan[Private, Any]):
         delta = f", delta {show(self.loss.delta)}" if self.loss.delta else ""
         epsilon = show(self.loss.epsilon)
         control = printable(self.design.arm_names[0])
+        whose = "outcome"
+        if self.source is not None and self.source.per_user is not None:
+            whose = printable(self.source.protects)
         return (
-            f"{what} of {self.design}, epsilon {epsilon}{delta} for one outcome, against control "
+            f"{what} of {self.design}, epsilon {epsilon}{delta} for one {whose}, against control "
             f"{control!r}\nprotected: {self.protected}"
         )
 
