@@ -263,6 +263,11 @@ class Answer(Estimated):
 
     Attributes:
         question: The question's name.
+        statistic: `effect`, `mean` or `coefficient`.
+        arm: The arm that an effect or a mean is of.
+        control: The arm that an effect is against.
+        by: The column of the subgroups of an effect, or the formula of a coefficient.
+        subgroup: The value of the column that the subgroup has, or the regressor.
         value: Unbiased estimate of the weighed sum of outcomes.
         standard_error: Estimated standard error of sampling and noise together: half the 95%
             interval divided by 1.96, which allows for the noise of the estimated variance.
@@ -272,6 +277,11 @@ class Answer(Estimated):
     """
 
     question: str
+    statistic: str
+    arm: str = ""
+    control: str = ""
+    by: str = ""
+    subgroup: str = ""
     value: float
     predicted: float
 
@@ -280,8 +290,8 @@ class Answer(Estimated):
 class Answers(Shown, Listed[Answer]):
     """Answers to several questions, in the order in which they were asked.
 
-    `table` has one row a question: question, value, standard_error (estimated),
-    predicted_standard_error, low, high.
+    `table` has one row a question: question and its parts (statistic, arm, control, by, subgroup),
+    value, low, high, standard_error (estimated), predicted_standard_error.
 
     Attributes:
         every: The answers.
@@ -303,12 +313,13 @@ class Answers(Shown, Listed[Answer]):
         return cls(tuple(Answer(**_from_json(each)) for each in found), head, tuple(warnings))
 
     def _row(self, result: Answer) -> dict[str, object]:
-        return {
-            "question": result.question,
-            "value": result.value,
+        parts = ("question", "statistic", "arm", "control", "by", "subgroup", "value")
+        low, high = result.interval
+        return {name: getattr(result, name) for name in parts} | {
+            "low": low,
+            "high": high,
             "standard_error": result.standard_error,
             "predicted_standard_error": result.predicted,
-            **result.columns,
         }
 
     def _text(self) -> TextTable:

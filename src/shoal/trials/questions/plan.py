@@ -232,11 +232,11 @@ class QuestionsPlan(Plan):
         offset = middle * np.rint(block.rows @ self.design.many)
         values = self._values(drawn, self.numbers.recover(block.rows)) + offset
         spreads = self._spreads(drawn, block)
-        every = zip(self._predicted(block), values.tolist(), spreads, strict=True)
-        for predicted, value, spread in every:
+        every = zip(block.labels, self._predicted(block), values.tolist(), spreads, strict=True)
+        for label, predicted, value, spread in every:
             half = spread.half_width(confidence)
             yield Answer(
-                question=predicted.question,
+                **label._asdict(),
                 value=value,
                 standard_error=spread.half_width(_USUAL) / student(math.inf, _USUAL),
                 predicted=predicted.standard_error,

@@ -17,7 +17,9 @@ from shoal.trials.design import ARM, CONSTANT, Design, effect_weights
 
 EFFECT = "effect"
 MEANS = "means"
+MEAN = "mean"
 REGRESSION = "regression"
+COEFFICIENT = "coefficient"
 UNITS = "units"
 PRECISION = "precision"
 # Arms of a trial that has one effect.
@@ -37,12 +39,28 @@ class QuestionEntry(Model):
     columns: tuple[str, ...] = ()
 
 
+class Label(NamedTuple):
+    """What a question is of, in parts, and its name, which is made of them."""
+
+    question: str
+    statistic: str
+    arm: str = ""
+    control: str = ""
+    by: str = ""
+    subgroup: str = ""
+
+
 class Block(NamedTuple):
-    """The questions of one entry: their names, and rows of weights, shape (questions, kinds)."""
+    """The questions of one entry: their labels, and rows of weights, shape (questions, kinds)."""
 
     entry: QuestionEntry
-    names: tuple[str, ...]
+    labels: tuple[Label, ...]
     rows: Floats
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the questions."""
+        return tuple(each.question for each in self.labels)
 
     @property
     def of_regression(self) -> bool:
@@ -60,48 +78,54 @@ def blocks_of(
     found = []
     names = set(asked)
     for each in entries:
-        new, rows = _ROWS[each.kind](design, each, ratio)
-        twice = names & set(new)
+        labels, rows = _ROWS[each.kind](design, each, ratio)
+        block = Block(each, tuple(labels), np.atleast_2d(rows))
+        twice = names & set(block.names)
         if twice:
             raise InputError(f"the question {min(twice)!r} is asked twice", "leave one out")
-        names |= set(new)
+        names |= set(block.names)
         if len(names) * len(design.many) > _MOST_WEIGHTS:
             raise InputError(
                 f"{len(names)} questions are too many for {len(design.many)} kinds of units",
                 "ask fewer",
             )
-        found.append(Block(each, tuple(new), np.atleast_2d(rows)))
+        found.append(block)
     return tuple(found)
 
 
-def _effect(design: Design, entry: QuestionEntry, ratio: float) -> tuple[list[str], Floats]:
-    """Returns names and weights of the effect of each arm, in all units or in each subgroup."""
+def _effect(design: Design, entry: QuestionEntry, ratio: float) -> tuple[list[Label], Floats]:
+    """Returns labels and weights of the effect of each arm, in all units or in each subgroup."""
     rows = []
-    names = []
+    labels = []
     subgroups = None
-    places = [""]
+    places = {"": ""}
     if entry.by:
         subgroups = design.covariate(entry.by)
-        places = [f" where {entry.by} is {_text(each)}" for each in subgroups.values]
-    for arm in range(1, len(design.arms)):
-        what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
+        values = [_text(each) for each in subgroups.values]
+        places = {each: f" where {entry.by} is {each}" for each in values}
+    control, *arms = design.arm_names
+    for arm, name in enumerate(arms, 1):
+        what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {name}"
         shares = None
         if entry.weights == PRECISION:
             shares = precision_shares(design.sizes[:, [0, arm]], ratio)
             what += ", precision weights"
-        names += [what + each for each in places]
+        labels += [
+            Label(what + place, EFFECT, name, control, entry.by, subgroup)
+            for subgroup, place in places.items()
+        ]
         rows.append(effect_weights(design, arm, subgroups, shares))
-    return names, np.concatenate(rows)
+    return labels, np.concatenate(rows)
 
 
-def _means(design: Design, _: QuestionEntry, __: float) -> tuple[list[str], Floats]:
-    """Returns names and weights of the plain mean of each arm."""
-    names = [f"mean of arm {each}" for each in design.arm_names]
-    return names, group_means(design.arm, design.many)
+def _means(design: Design, _: QuestionEntry, __: float) -> tuple[list[Label], Floats]:
+    """Returns labels and weights of the plain mean of each arm."""
+    labels = [Label(f"{MEAN} of arm {each}", MEAN, each) for each in design.arm_names]
+    return labels, group_means(design.arm, design.many)
 
 
-def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[str], Floats]:
-    """Returns names and weights of all coefficients of a least squares regression.
+def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[Label], Floats]:
+    """Returns labels and weights of all coefficients of a least squares regression.
 
     The weights are (X'MX)^-1 x for the regressors x of each kind, with the units of kinds in M.
     """
@@ -136,7 +160,11 @@ def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[st
     basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
     rows = np.empty((len(order), len(root)))
     rows[order] = solve_triangular(triangle, basis.T) / length[order, None]
-    return [f"{each} in {' + '.join(entry.columns)}" for each in labels], rows / root
+    formula = " + ".join(entry.columns)
+    names = [
+        Label(f"{each} in {formula}", COEFFICIENT, by=formula, subgroup=each) for each in labels
+    ]
+    return names, rows / root
 
 
 def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
