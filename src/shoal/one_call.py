@@ -19,9 +19,15 @@ from shoal.presence import plan as presence
 from shoal.privacy.budget import Amount
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
-from shoal.release.plan import Source, check_ledger
-from shoal.trials.columns_of_a_file import check_names, column_name, read_trial
-from shoal.trials.domain import Domain, domain_of
+from shoal.release.plan import check_ledger
+from shoal.trials.columns_of_a_file import (
+    check_names,
+    column_name,
+    domains_of,
+    read_trial,
+    source_of,
+)
+from shoal.trials.domain import Domain
 from shoal.trials.plan import Release as TrialRelease
 
 
@@ -116,9 +122,9 @@ def summarize(
 def effects(
     data: object,
     *,
-    outcome: str,
+    outcome: str | tuple[str, str],
     arm: str,
-    domain: str | Domain,
+    domain: str | Domain | Sequence[str | Domain],
     epsilon: Amount,
     by: Sequence[str] = (),
     cluster: str | None = None,
@@ -127,7 +133,10 @@ def effects(
     assigned: str | None = None,
     control: Any = None,
     missing: str = "refuse",
+    missing_value: float | None = None,
     sd: float | None = None,
+    expected: tuple[float, float] | None = None,
+    lift: bool = False,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     name: str = "",
     privacy_unit: str = "",
@@ -140,10 +149,11 @@ def effects(
 
     Args:
         data: A path, a pattern of files, or a table: a log with the rows of users, or a row a unit.
-        outcome: Column of the outcome: private.
+        outcome: Column of the outcome: private. Of a log also a numerator and a denominator, whose
+            sums make a ratio; `rows` is the number of rows.
         arm: Column of the arm that a user was assigned to; public, as are all that follow.
         domain: Range of the outcome: `binary`, `counts:0:10`, `bins:0:100`, or a `trials.Domain`.
-            Of a log it is the range of a user's outcome.
+            Of a log it is the range of a user's outcome; of a ratio give two.
         epsilon: Privacy loss of one user: all its rows, and how many they are.
         by: Columns whose values make subgroups: an effect in each.
         cluster: Column of the cluster within which units were assigned.
@@ -155,7 +165,10 @@ def effects(
         control: The arm that others are compared with; by default the first of two arms in sorted
             order.
         missing: Rows that lack a value: `refuse` them, or drop them as `public`.
+        missing_value: What a missing outcome counts as.
         sd: Expected standard deviation of outcomes; only predictions rest on it.
+        expected: Of a ratio the expected means of numerator and denominator.
+        lift: Of a ratio show also ratio/ratio of the control - 1, at no cost.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
         privacy_unit: The ledger's word for a user; by default the column of users. If another
@@ -183,27 +196,32 @@ def effects(
         >>> abs(found.estimate()["effect"].value - 0.5) < 0.02
         True
     """
-    source = Source.of(
-        value=outcome,
+    source = source_of(
+        outcome,
         arm=arm,
         cluster=cluster,
         user=user,
         per_user=per_user,
         assigned=assigned,
         missing=missing,
+        missing_value=missing_value,
         privacy_unit=privacy_unit or None,
     )
     check_ledger(ledger, noise)
-    levels = domain_of(domain)
+    domains = domains_of(domain)
     columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
     names = [column_name(source, checks.text(each, "by")) for each in columns]
     check_names(data, columns)
     study, outcomes = read_trial(
-        data, source, levels, names, control=control, look=True, ledger=ledger
+        data, source, domains, names, control=control, look=True, ledger=ledger
     )
     asked = study.ask().effect()
+    if source.denominator is not None and cluster is None:
+        # The ratios of arms follow from the same numbers.
+        asked = asked.means()
     for each in names:
         asked = asked.effect(by=each)
-    planned = asked.plan(levels, epsilon, sd=sd).with_source(source)
+    levels = domains[0] if source.denominator is None else domains
+    planned = asked.plan(levels, epsilon, sd=sd, expected=expected, lift=lift).with_source(source)
     print(planned)
     return planned.release(outcomes, study, ledger=ledger, name=name, noise=noise)

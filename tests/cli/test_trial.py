@@ -237,10 +237,36 @@ def test_groups_that_were_assigned_whole_are_asked_with(shell: Shell) -> None:
 
 def test_labels_are_numbers_of_levels(shell: Shell) -> None:
     """Texts of an ordinal outcome."""
-    ask = ["liked" if each == "bought" else each for each in ASK]
-    shell.good(*ask, "--domain", "ordinal:no,some,much", "--effect", "--output", "l.json")
+    words = {"bought": "liked", "binary": "ordinal:no,some,much"}
+    ask = [words.get(each, each) for each in ASK]
+    shell.good(*ask, "--effect", "--output", "l.json")
     shell.good("release", "visits.csv", "l.json", *ANSWER[3:], "--record", "m.json")
     assert abs(Release.load("m.json").estimate()["effect"].value) < 1
+
+
+def test_a_ratio_of_a_log_is_asked_and_released(shell: Shell) -> None:
+    """From a file with several rows a class: planned without a look, released, shown, verified."""
+    ask = ["trial", "ask", "visits.csv", "--arm", "sex", "--user", "seat", "--epsilon", 4,
+           "--ratio", "bought", "rows", "--domain", "counts:0:9", "--domain", "counts:1:9",
+           "--expected", "0.5", "2", "--effect", "--means", "--lift"]  # fmt: skip
+    rows = visits()
+    seat = pa.array(np.repeat(np.arange(UNITS // 2), 2))
+    sex = rows.column("sex").take(seat)
+    table = rows.append_column("seat", seat)
+    table = table.set_column(table.column_names.index("sex"), "sex", sex)
+    pcsv.write_csv(table, "visits.csv")
+    said = shell.good(*ask, "--output", "r.json")
+    assert "protected: all rows of one seat, and how many; public: who takes part, sex" in said
+    assert "one domain for an outcome, and two for a numerator" in shell.bad(*ask[:-9], *ask[-7:])
+    assert "--outcome and --ratio are two questions" in shell.bad(*ask, "--outcome", "bought")
+    assert "leave per_user= (--per-user) out" in shell.bad(*ask, "--per-user", "sum")
+    shell.ledger("seats.ledger", 9, "seat")
+    release = ["release", "visits.csv", "r.json", "--ledger", "seats.ledger"]
+    shell.good(*release, "--manifest", "m.json", "--picture", "m.svg", "--output", "m.csv")
+    names = pcsv.read_csv("m.csv").column("statistic").to_pylist()
+    assert names == ["effect", "lift", "ratio", "ratio"]
+    assert "recount by other code" in shell.good("verify", "m.json", "--ledger", "seats.ledger")
+    assert "lift" in shell.good("show", "m.json", "--confidence", 0.9)
 
 
 def test_means_are_planned_and_compared(shell: Shell) -> None:

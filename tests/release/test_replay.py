@@ -10,7 +10,9 @@ from tests.support.replay import Watcher, compare
 from tests.support.replay_cases import CASES
 
 
-@pytest.mark.parametrize(("family", "every"), [("cells", 1), ("trial", 5), ("unbiased mean", 1)])
+@pytest.mark.parametrize(
+    ("family", "every"), [("cells", 1), ("trial", 5), ("log", 1), ("unbiased mean", 1)]
+)
 def test_neighbours_differ_only_inside_the_mechanism(
     family: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 import shoal
 from shoal.errors import ShoalWarning
 from shoal.trials import ClusterPrior, Domain, Expected, Experiment
+from shoal.trials.columns_of_a_file import read
 from shoal.trials.plan import Plan
 from tests.support.replay import Case, Release
 
@@ -98,7 +100,61 @@ class Trial:
         return release
 
 
+class Log:
+    """A log of visits, of which one user has other rows, more or fewer."""
+
+    rho = 0.0
+    slots = None
+    forced: ClassVar[dict[int, tuple[int, int]]] = {}
+
+    def __init__(self, way: str, rng: np.random.Generator) -> None:
+        self.way = way
+        self.rows = [
+            [float(value) for value in rng.integers(0, 4, rng.integers(1, 5))] for _ in range(40)
+        ]
+        self.epsilon = 0.0  # of the plan that a release makes
+
+    def base(self) -> Release:
+        """Of the rows as they are."""
+        return self._release(self.rows, None)
+
+    def neighbour(self, rng: np.random.Generator) -> Release:
+        """One user has other rows, or one without an outcome; all rows come in another order."""
+        at = int(rng.integers(len(self.rows)))
+        choices = ([float("nan")], [1e300] * 3, [-5.0, 2.5], [3.0] * 300)
+        rows = [*self.rows]
+        rows[at] = choices[int(rng.integers(len(choices)))]
+        return self._release(rows, rng)
+
+    def _release(self, rows: list[list[float]], rng: np.random.Generator | None) -> Release:
+        who = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+        order = np.arange(len(who)) if rng is None else rng.permutation(len(who))
+        value = np.concatenate(rows)[order]
+        who = who[order]
+        log = pa.table({"who": who, "arm": who % 2, "sex": who // 2 % 2, "spent": value})
+        domains: Any = "bins:0:9"
+        given: dict[str, Any] = {"outcome": "spent", "per_user": self.way}
+        if self.way == "ratio":
+            domains = "counts:0:9", "counts:0:5"
+            given = {"outcome": ("spent", "rows")}
+
+        def release(book: shoal.Ledger) -> bytes:
+            study, outcomes = read(
+                log, **given, arm="arm", user="who", by=["sex"], domain=domains,
+                missing_value=0 if self.way == "mean" else None,
+            )  # fmt: skip
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ShoalWarning)
+                plan = study.ask().effect().effect(by="sex").plan(domains, 1)
+            self.epsilon = float(plan.loss.epsilon)
+            return plan.release(outcomes, study, ledger=book, privacy_unit="person").document
+
+        return release
+
+
 CASES: dict[str, Callable[..., Case]] = {
+    f"log, {way}": partial(Log, way) for way in ("sum", "mean", "ratio")
+} | {
     f"trial, {name}, {values}, {kind}": partial(Trial, make, domain, kind)
     for name, make in PLANS.items()
     for values, domain in SPACES.items()

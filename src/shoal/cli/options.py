@@ -249,6 +249,27 @@ SingleArm = Annotated[str, later("Refuse or drop clusters in which an arm has no
 Domain = Annotated[
     str, first("Outcomes: binary, counts:0:10, bins:0:100:16, levels:1,2,5, or ordinal:a,b.")
 ]
+Domains = Annotated[
+    list[str],
+    first(
+        "Outcomes: binary, counts:0:10, bins:0:100:16, levels:1,2,5, or ordinal:a,b; of a ratio "
+        "that of the numerator, and again that of the denominator.",
+        "--domain",
+    ),
+]
+Ratio = Annotated[
+    tuple[str, str] | None,
+    first(
+        "Instead of --outcome: the ratio of the sums of two columns of a log; 'rows' counts rows.",
+        metavar="NUMERATOR DENOMINATOR",
+    ),
+]
+Expected = Annotated[
+    tuple[float, float] | None,
+    later("Of a ratio: expected means of numerator and denominator.", metavar="X Y"),
+]
+Lift = Annotated[bool, later("Of a ratio: show also ratio / ratio of the control - 1.", "--lift")]
+MissingValue = Annotated[float | None, later("What a missing outcome counts as, such as 0.")]
 Mechanism = Annotated[
     OptionalText,
     first(

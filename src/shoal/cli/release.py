@@ -63,7 +63,7 @@ def release(
 def has_levels(kind: str, plan_or_results: Any) -> bool:
     """Whether a release has intervals for some confidences only, from 0.8 to 0.995."""
     is_normal_mean = getattr(plan_or_results, "interval_by", "") == "normal"
-    return is_normal_mean or kind in ("histogram", "questions")
+    return is_normal_mean or kind in ("histogram", "questions", "ratios")
 
 
 def check_shown(
@@ -110,7 +110,7 @@ def _text(done: Any, confidence: float) -> str:
         return in_words(done, confidence)
     # Tables say the reason for their choice, and histograms have none.
     note = getattr(plan, "reason", "histograms of cells, with noise")
-    if plan.kind == "questions":
+    if plan.kind in ("questions", "ratios"):
         moved = "outcomes outside the range are moved to its ends"
         note = ""
         assignment_is_said = plan.source and plan.source.assigned
@@ -168,7 +168,7 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     study, outcomes = read_trial(
         data,
         source,
-        plan.domain,
+        plan.domains,
         names,
         control=design.arms[0].as_py(),
         clustering_epsilon=design.clustering_epsilon,

@@ -69,7 +69,7 @@ def show_release(
         lines += map(str, tables)
         results = [each for table in tables for each in table]
         documents = [each.to_document() for each in results]
-        if done.said.kind == "questions":
+        if done.said.kind in ("questions", "ratios"):
             document = {"answers": documents}
         else:
             document = {"effects": documents}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shoal.release.plan import Source
-    from shoal.trials import Domain, Experiment, Plan
+    from shoal.trials import Domain, Experiment, Plan, Questions
 
 _SETTINGS = ("levels", "floor", "noise", "pooled", "rounding", "clustering_epsilon")
 _MECHANISMS = ("best_table", "uniform_prior", "cluster_prior", "histogram")
@@ -92,7 +92,7 @@ def plan(
             )
         clustering = taken(settings, "clustering_epsilon")
         with working("reading public columns, planning"):
-            study, _ = read_trial(data, source, outcomes, control=control, **clustering)
+            study, _ = read_trial(data, source, [outcomes], control=control, **clustering)
             made = _table(study, outcomes, mechanism, losses[0], delta, settings)
         _finish(made, source, output=output, force=force, as_json=as_json)
         return
@@ -145,7 +145,7 @@ def _sizes(
         )
     if data is None:
         return units
-    study, _ = read_trial(data, source, outcomes, control=control)
+    study, _ = read_trial(data, source, [outcomes], control=control)
     return study.design.sizes
 
 
@@ -163,14 +163,18 @@ def ask(
     data: o.Data,
     arm: o.Arm,
     epsilon: o.Epsilon,
-    domain: o.Domain,
+    domain: o.Domains,
     outcome: o.Outcome = "",
+    ratio: o.Ratio = None,
+    expected: o.Expected = None,
+    lift: o.Lift = False,
     cluster: o.Cluster = None,
     user: o.UserOfRows = None,
     per_user: o.PerUser = None,
     assigned: o.Assigned = None,
     control: o.Control = None,
     missing: o.Missing = "refuse",
+    missing_value: o.MissingValue = None,
     effect: o.Effect = False,
     precision: o.Precision = False,
     effect_by: o.EffectBy = None,
@@ -193,17 +197,25 @@ def ask(
     Example: shoal trial ask visits.csv --arm arm --cluster city --outcome bought --epsilon 1
     --domain binary --effect --effect-by sex --ols "arm + age + sex" --output asked.json
     """
-    from shoal.trials.columns_of_a_file import check_names, column_name, formula, read_trial
-    from shoal.trials.domain import domain_of
+    from shoal.trials.columns_of_a_file import (
+        check_names,
+        column_name,
+        domains_of,
+        formula,
+        read_trial,
+    )
 
     check_places({"DATA": data}, force=force, output=output, picture=picture)
-    outcomes = domain_of(domain)
+    domains = domains_of(domain)
     if not (effect or precision or effect_by or means or ols):
         raise InputError("no question is asked", "give --effect, --effect-by, --means or --ols")
-    if output is not None and not outcome:
+    if output is not None and not (outcome or ratio):
         raise InputError("--output needs --outcome", "give for example --outcome bought")
+    if outcome and ratio:
+        raise InputError("--outcome and --ratio are two questions", "give one of them")
     source = _source(
-        outcome,
+        ratio or outcome,
+        missing_value=missing_value,
         single_arm=single_arm,
         arm=arm,
         cluster=cluster,
@@ -222,20 +234,35 @@ def ask(
             names += name.split(":")
     check_names(data, [*(ols or []), *(effect_by or [])])
     with working("reading public columns, sharing the noise"):
-        study, _ = read_trial(data, source, outcomes, names, control=control)
-        asked = study.ask()
-        if effect:
-            asked = asked.effect()
-        if precision:
-            asked = asked.effect(weights="precision")
-        for each in subgroups:
-            asked = asked.effect(by=each)
-        if means:
-            asked = asked.means()
-        for columns in formulas:
-            asked = asked.regression(columns)
-        made = asked.plan(outcomes, epsilon, sd=sd)
+        study, _ = read_trial(data, source, domains, names, control=control)
+        asked = _asked(study, subgroups, formulas, effect=effect, precision=precision, means=means)
+        levels = domains if ratio else domains[0]
+        made = asked.plan(levels, epsilon, sd=sd, expected=expected, lift=lift)
     _finish(made, source, output=output, picture=picture, force=force, as_json=as_json)
+
+
+def _asked(
+    study: "Experiment",
+    subgroups: list[str],
+    formulas: list[list[str]],
+    *,
+    effect: bool,
+    precision: bool,
+    means: bool,
+) -> "Questions":
+    """Return the questions that options ask, in the order of the help."""
+    asked = study.ask()
+    if effect:
+        asked = asked.effect()
+    if precision:
+        asked = asked.effect(weights="precision")
+    for each in subgroups:
+        asked = asked.effect(by=each)
+    if means:
+        asked = asked.means()
+    for columns in formulas:
+        asked = asked.regression(columns)
+    return asked
 
 
 def _finish(made: "Plan", source: "Source", **places: Any) -> None:
@@ -251,13 +278,14 @@ def _finish(made: "Plan", source: "Source", **places: Any) -> None:
     finish(planned, text, predictions and document, **places)
 
 
-def _source(outcome: str, **columns: str | None) -> "Source":
+def _source(outcome: str | tuple[str, str], **columns: Any) -> "Source":
     """Return the columns of a trial, and what happens to missing values."""
-    from shoal.release.plan import Source
+    from shoal.trials.columns_of_a_file import source_of
 
     if columns.get("missing") == "public" and not outcome:
         raise InputError("--missing public needs --outcome", "give for example --outcome bought")
-    return Source.of(value=outcome, **{name: each or None for name, each in columns.items()})
+    given = {name: None if each == "" else each for name, each in columns.items()}
+    return source_of(outcome, **given)
 
 
 def _table(

@@ -12,7 +12,9 @@ from shoal.pictures.shapes import GREY, MOST_NAMED
 from shoal.privacy.budget import show
 from shoal.trials import Forecast, Release
 from shoal.trials.forecasting import NAMES
+from shoal.trials.plan import ANSWERING
 from shoal.trials.questions.plan import QuestionsPlan
+from shoal.trials.questions.ratios import RatiosPlan
 
 # The picture of a forecast has losses from an eighth to eight times the plan's.
 _FACTORS = 2.0 ** np.arange(-3, 4)
@@ -68,7 +70,7 @@ def _effects(trial: Release, confidence: float, unit: str) -> Figure:
     return figure
 
 
-def draw_widths(plan: QuestionsPlan) -> Figure:
+def draw_widths(plan: QuestionsPlan | RatiosPlan) -> Figure:
     """Draws half of each question's predicted 95% interval, with noise and without."""
     found = plan.predicted
     halves = {
@@ -96,9 +98,13 @@ def _answers(release: Release, confidence: float, unit: str) -> Figure:
 
 def draw_release(release: Release, confidence: float, label: str = "") -> Figure:
     """Draws effects, or answers to questions."""
-    draw = _answers if release.plan.kind == "questions" else _effects
+    draw = _answers if release.plan.kind in ANSWERING else _effects
     return draw(release, confidence, shapes.plain_name(label) or "the outcome's unit")
 
 
 RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {Release: draw_release}
-PLANNED: dict[type, Callable[[Any], Figure]] = {Forecast: draw_plan, QuestionsPlan: draw_widths}
+PLANNED: dict[type, Callable[[Any], Figure]] = {
+    Forecast: draw_plan,
+    QuestionsPlan: draw_widths,
+    RatiosPlan: draw_widths,
+}

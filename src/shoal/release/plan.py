@@ -56,6 +56,13 @@ class Source(Model):
     assigned: Text | None = None
     privacy_unit: Text | None = None
     per_user: Text | None = Field(default=None, exclude_if=is_none)
+    denominator: Text | None = Field(default=None, exclude_if=is_none)
+    missing_value: float | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def of_log(self) -> bool:
+        """Whether a user has several rows, of which an outcome is made."""
+        return self.per_user is not None or self.denominator is not None
 
     @property
     def tells_users(self) -> bool:
@@ -71,7 +78,14 @@ class Source(Model):
     @property
     def outcome(self) -> str:
         """The name of the private numbers: of a log also what each user's rows make."""
-        return self.value if self.per_user is None else f"{self.value} ({self.per_user} per user)"
+        found = self.value
+        if self.denominator is not None:
+            found = f"{self.value} / {self.denominator} (sums per user)"
+        elif self.per_user is not None:
+            found = f"{self.value} ({self.per_user} per user)"
+        if self.missing_value is not None:
+            found += f", missing as {self.missing_value:g}"
+        return found
 
 
 class PlanDocument(Model):

@@ -8,6 +8,7 @@ counts, and `ask` answers to questions that are known beforehand, whose noise is
 
 from shoal.intervals import detectable, power
 from shoal.trials.cluster_prior import ClusterPrior
+from shoal.trials.columns_of_a_file import read
 from shoal.trials.domain import Domain
 from shoal.trials.expected import Expected
 from shoal.trials.experiment import Experiment
@@ -33,4 +34,5 @@ __all__ = [
     "detectable",
     "forecast",
     "power",
+    "read",
 ]

@@ -6,23 +6,120 @@ from typing import Any
 
 import numpy as np
 
+from shoal import checks
 from shoal.data.keys import as_array
 from shoal.data.sources import names_of
-from shoal.data.user_rows import ANY, PerUser, read_users, time_of
+from shoal.data.user_rows import ANY, ROWS, SUM, PerUser, read_users, time_of
 from shoal.errors import InputError
 from shoal.release.columns import check_column, check_one_row, read_by_roles, unit_to_check
 from shoal.release.plan import Source
 from shoal.trials.assigned_groups import UNITS
 from shoal.trials.design import ARM, CLUSTER, RESERVED, column_of
-from shoal.trials.domain import Domain
+from shoal.trials.domain import Domain, domain_of
 from shoal.trials.experiment import Experiment
 from shoal.trials.questions.weights import formula_names
+
+
+def read(
+    data: object,
+    *,
+    outcome: str | tuple[str, str],
+    arm: str,
+    domain: Domain | str | Sequence[Domain | str],
+    by: Sequence[str] = (),
+    cluster: str | None = None,
+    user: str | None = None,
+    per_user: str | None = None,
+    unit: str | None = None,
+    assigned: str | None = None,
+    control: Any = None,
+    missing: str = "refuse",
+    missing_value: float | None = None,
+) -> tuple[Experiment, Any]:
+    """Reads the units of a file or table, or the users of a log, as an experiment.
+
+    A log has several rows a user, of which one outcome is made; of a pair of outcomes, which makes
+    a ratio, the sums of a user's rows. Whatever is not private is published with a release.
+
+    Source: docs/experiments.md#a-log-of-visits.
+
+    Args:
+        data: A path, a pattern of files, or a table, as in `shoal.Records`.
+        outcome: Column of the outcome, or of numerator and denominator; `rows` is the number of
+            rows with a numerator. Private.
+        arm: Column of the arm; public, as are all that follow.
+        domain: Range of the outcome, or those of numerator and denominator.
+        by: Covariates, such as columns of subgroups.
+        cluster: Column of the cluster within which units were assigned.
+        user: Column that says whose each row is; names are read and not published.
+        per_user: The outcome of a user: `mean`, `sum`, `any` or `last:COLUMN`.
+        unit: Column of names of units, which are kept, for a table of units.
+        assigned: Column of the group that was assigned to an arm whole.
+        control: The arm that others are compared with.
+        missing: Rows that lack a value: `refuse` them, or drop them as `public`.
+        missing_value: What a missing outcome counts as.
+
+    Returns:
+        The experiment, and the outcomes in the order of its rows, which are private: an array of
+        shape (units,), or two.
+
+    Raises:
+        ShoalError: Columns that are not there or not usable; users in two arms.
+
+    Guarantees: G-ROWS.
+
+    Example:
+        >>> from shoal import trials
+        >>> import pyarrow as pa
+        >>> log = pa.table({"who": [1, 1, 2], "arm": [0, 0, 1], "spent": [2.0, 3.0, 4.0]})
+        >>> study, spent = trials.read(
+        ...     log, outcome="spent", arm="arm", user="who", per_user="sum", domain="counts:0:9"
+        ... )
+        >>> study.design.n, spent.tolist()
+        (2, [5.0, 4.0])
+    """
+    source = source_of(
+        outcome,
+        arm=arm,
+        cluster=cluster,
+        user=user,
+        per_user=per_user,
+        unit=unit,
+        assigned=assigned,
+        missing=missing,
+        missing_value=missing_value,
+    )
+    columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
+    names = [column_name(source, checks.text(each, "by")) for each in columns]
+    check_names(data, columns)
+    return read_trial(data, source, domains_of(domain), names, control=control, look=True)
+
+
+def source_of(outcome: str | Sequence[str], **columns: Any) -> Source:
+    """Returns the columns of a trial, of which a pair of outcomes makes a ratio."""
+    if isinstance(outcome, str):
+        return Source.of(value=outcome, **columns)
+    value, denominator = checks.items(outcome, "outcome", least=2, most=2)
+    found = Source.of(value=value, denominator=denominator, **columns)
+    if found.per_user is not None or not found.tells_users:
+        raise InputError(
+            "a ratio is one of the sums of each user's rows",
+            "give user= (--user), and leave per_user= (--per-user) out",
+        )
+    return found
+
+
+def domains_of(domain: Domain | str | Sequence[Domain | str]) -> tuple[Domain, ...]:
+    """Returns the domain of an outcome, or those of numerator and denominator."""
+    if isinstance(domain, str | Domain):
+        return (domain_of(domain),)
+    return tuple(domain_of(each) for each in checks.items(domain, "domain", least=1, most=2))
 
 
 def read_trial(
     data: object,
     source: Source,
-    domain: Domain,
+    domains: Sequence[Domain],
     names: Iterable[str] = (),
     *,
     control: Any = None,
@@ -34,15 +131,19 @@ def read_trial(
 
     `names` are the covariates, as questions call them.
     """
+    private = 1 if source.denominator is None else 2
+    if len(domains) != private:
+        raise InputError(
+            f"there are {len(domains)} domains for {private} private columns",
+            "give one domain for an outcome, and two for a numerator and a denominator",
+        )
     covariates = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
     # The word "units" stands for no column.
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
     public |= {"assigned": groups} | {f"covariate {name}": name for name in covariates}
-    if source.per_user is None:
-        found = _by_rows(data, source, public, domain, look=look, ledger=ledger)
-    else:
-        found = _by_users(data, source, public, domain, look=look, ledger=ledger)
+    read_units = _by_users if source.of_log else _by_rows
+    found = read_units(data, source, public, domains, look=look, ledger=ledger)
     study = Experiment(
         found["arm"],
         found["cluster"],
@@ -54,20 +155,24 @@ def read_trial(
         clustering_epsilon=clustering_epsilon,
     )
     study.source = source
-    return study, found.get("outcome")
+    outcome = found.get("outcome")
+    if source.missing_value is not None and outcome is not None:
+        numbers = domains[0].numbers(outcome)
+        outcome = np.where(np.isnan(numbers), source.missing_value, numbers)
+    return study, outcome
 
 
 def _by_rows(
     data: object,
     source: Source,
     public: Mapping[str, str | None],
-    domain: Domain,
+    domains: Sequence[Domain],
     *,
     look: bool,
     ledger: Any,
 ) -> dict[str, Any]:
     """Returns columns by their roles, where each row is a unit."""
-    texts = domain.labels is not None
+    texts = domains[0].labels is not None
     users = source.user if source.tells_users else None
     given = {**public, "user": users}
     found = read_by_roles(data, source, "outcome", given, look=look, texts=texts, ledger=ledger)
@@ -80,46 +185,56 @@ def _by_users(
     data: object,
     source: Source,
     public: Mapping[str, str | None],
-    domain: Domain,
+    domains: Sequence[Domain],
     *,
     look: bool,
     ledger: Any,
 ) -> dict[str, Any]:
     """Returns columns by their roles, with a row for each user of a log."""
     unit = unit_to_check(data, source, ledger)
-    outcomes = []
-    way = _way_of(source, domain)
-    if look or source.missing == "public":
-        low = domain.levels[0]
-        high = domain.levels[-1]
-        outcomes.append(PerUser(source.value, way, low, high))
+    outcomes = _outcomes(data, source, domains)
+    if not look and source.missing != "public":
+        outcomes = []
     given = {**public, "privacy unit": unit}
     users = str(source.user)
-    read = read_users(data, users, given, outcomes, missing=source.missing)
+    found_users = read_users(data, users, given, outcomes, missing=source.missing)
     found: dict[str, Any] = dict.fromkeys(public)
-    found |= read.public
+    found |= found_users.public
     if unit is not None:
         check_column(unit, found["privacy unit"], np.arange(len(found["privacy unit"])))
-    if outcomes:
-        found["outcome"] = read.outcomes[0]
+    if source.denominator is None:
+        found["outcome"] = found_users.outcomes[0] if outcomes else None
+    else:
+        found["outcome"] = found_users.outcomes
     return found
 
 
-def _way_of(source: Source, domain: Domain) -> str:
-    """Returns what the outcome of a user is; InputError if that cannot be."""
-    way = str(source.per_user)
+def _outcomes(data: object, source: Source, domains: Sequence[Domain]) -> list[PerUser]:
+    """Returns what is made of the rows of each user; InputError if that cannot be."""
+    way = source.per_user or SUM
     if not source.tells_users or source.unit is not None:
         raise InputError(
             f"the outcome per user is {way!r}, and no column says whose row it is",
             "give user= (--user), and leave unit= out",
         )
     time_of(way)
-    if domain.labels is not None or (way == ANY and domain.levels != (0.0, 1.0)):
+    has_labels = any(each.labels is not None for each in domains)
+    if has_labels or (way == ANY and domains[0].levels != (0.0, 1.0)):
         raise InputError(
             f"the outcome per user {way!r} does not fit the domain",
             "give binary for any, and a domain of numbers for mean, sum and last:COLUMN",
         )
-    return way
+    ranges = [(each.levels[0], each.levels[-1]) for each in domains]
+    found = [PerUser(source.value, way, *ranges[0])]
+    if source.denominator == ROWS:
+        if ROWS in names_of(data):
+            raise InputError(
+                f"a column is called {ROWS!r}, which stands for the number of rows", "rename it"
+            )
+        found.append(PerUser(source.value, ROWS, *ranges[1]))
+    elif source.denominator is not None:
+        found.append(PerUser(source.denominator, SUM, *ranges[1]))
+    return found
 
 
 def check_names(data: object, texts: Sequence[str]) -> None:

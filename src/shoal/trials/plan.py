@@ -39,8 +39,10 @@ from shoal.trials.units import Units
 
 # Smaller deltas may be below all floating-point numbers.
 _LEAST_DELTA = Fraction(1, 10**100)
-Kind = Literal["table", "cluster_prior", "histogram", "questions"]
+Kind = Literal["table", "cluster_prior", "histogram", "questions", "ratios"]
 KINDS = get_args(Kind)
+# The kinds that answer questions.
+ANSWERING = ("questions", "ratios")
 
 
 def check_delta(delta: Amount) -> Fraction:
@@ -204,7 +206,7 @@ class Plan(plans.Plan[Private, Any]):
         return str(self.kind)
 
     @abstractmethod
-    def respond(self, outcomes: Floats, noise: Noise) -> Any:
+    def respond(self, outcomes: Any, noise: Noise) -> Any:
         """Draws the release from private outcomes in the design's order."""
 
     @abstractmethod
@@ -230,7 +232,7 @@ class Plan(plans.Plan[Private, Any]):
         epsilon = show(self.loss.epsilon)
         control = printable(self.design.arm_names[0])
         whose = "outcome"
-        if self.source is not None and self.source.per_user is not None:
+        if self.source is not None and self.source.of_log:
             whose = printable(self.source.protects)
         return (
             f"{what} of {self.design}, epsilon {epsilon}{delta} for one {whose}, against control "
@@ -246,7 +248,7 @@ class Plan(plans.Plan[Private, Any]):
         named = [source.arm, source.cluster, source.assigned]
         named += [each.name for each in self.design.covariates]
         public = ", ".join(printable(each) for each in ["who takes part", *filter(None, named)])
-        if source.per_user is not None:
+        if source.of_log:
             return f"all rows of one {source.protects}, and how many; public: {public}"
         whose = source.protects or "row"
         found = f"the outcome of one {whose}; public: {public}"
@@ -257,7 +259,7 @@ class Plan(plans.Plan[Private, Any]):
     @property
     def neighbours(self) -> str:
         """What neighbouring data sets differ in, in words."""
-        if self.source is None or self.source.per_user is None:
+        if self.source is None or not self.source.of_log:
             return "one unit's outcome changes; its cluster, treatment and covariates are public"
         return (
             "one user's rows change, and how many there are; that the user takes part, its arm, "
@@ -276,6 +278,11 @@ class Plan(plans.Plan[Private, Any]):
     def domain(self) -> Domain:
         """Levels of the outcome."""
         return self.request.domain
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Levels of every private column."""
+        return (self.domain,)
 
     def __repr__(self) -> str:
         return f"<plan of {self.mechanism}, {self.design.n} units, epsilon {show(self.epsilon)}>"
@@ -373,7 +380,7 @@ class Plan(plans.Plan[Private, Any]):
     def check(self, private: Private) -> None:
         """Refuse public columns other than the plan's, and the outcome as one of them."""
         study = private.study
-        paired({"outcome": private.outcomes}, study.given)
+        paired(self.columns_of(private.outcomes), study.given)
         if study.design.fingerprint != self.design.fingerprint:
             raise DataError(
                 "arms, clusters, covariates, assigned groups or names differ from those planned",
@@ -381,23 +388,18 @@ class Plan(plans.Plan[Private, Any]):
                 "with this one",
             )
 
+    def columns_of(self, outcomes: Any) -> dict[str, Any]:
+        """Returns the private columns by their roles."""
+        return {"outcome": outcomes}
+
+    def ordered(self, private: Private) -> Any:
+        """Returns the outcomes in the design's order."""
+        return in_order(private.outcomes, self.domain, private.study)
+
     def draw(self, private: Private, noise: Noise) -> Any:
         """Reads the outcomes and draws."""
         self.check(private)
-        numbers = self.domain.numbers(private.outcomes)
-        if len(numbers) != private.study.all_rows:
-            raise DataError(
-                "outcomes and arms differ in length",
-                "give columns of the same length, with one outcome for each row of the experiment",
-            )
-        ordered = numbers[private.study.rows]
-        if not np.isfinite(ordered).all():
-            raise DataError(
-                "there are missing or infinite outcomes",
-                "clean the data, or leave units out with keep= (--missing public) if it is public "
-                "which outcomes are missing",
-            )
-        return self.respond(ordered, noise)
+        return self.respond(self.ordered(private), noise)
 
     def published(self, drawn: Any) -> Published:
         """Returns what is published of drawn numbers, without names of units.
@@ -413,7 +415,7 @@ class Plan(plans.Plan[Private, Any]):
         plan = None
         results = None
         all_alike = int(design.many.min()) >= FEWEST_ALIKE
-        if all_alike and (design.group is None or self.kind == "questions"):
+        if all_alike and (design.group is None or self.kind in ANSWERING):
             nameless = replace(self, design=design.model_copy(update={"units": None}))
             plan = nameless.to_document()
             del plan["audience"]
@@ -498,6 +500,24 @@ class Plan(plans.Plan[Private, Any]):
         if found.exact_epsilon > request.epsilon:
             raise LookupError
         return found
+
+
+def in_order(outcomes: Any, domain: Domain, study: Units) -> Floats:
+    """Returns an outcome of units in the design's order, and refuses missing ones."""
+    numbers = domain.numbers(outcomes)
+    if len(numbers) != study.all_rows:
+        raise DataError(
+            "outcomes and arms differ in length",
+            "give columns of the same length, with one outcome for each row of the experiment",
+        )
+    ordered = numbers[study.rows]
+    if not np.isfinite(ordered).all():
+        raise DataError(
+            "there are missing or infinite outcomes",
+            "clean the data, or leave units out with keep= (--missing public) if it is public "
+            "which outcomes are missing",
+        )
+    return ordered
 
 
 def read_model(model: type[Model], document: documents.Document) -> Any:

@@ -310,7 +310,13 @@ class Answers(Shown, Listed[Answer]):
         cls, found: Sequence[documents.Document], head: str, warnings: Sequence[str]
     ) -> "Answers":
         """Returns answers from their JSON objects."""
-        return cls(tuple(Answer(**_from_json(each)) for each in found), head, tuple(warnings))
+        answers = []
+        for each in found:
+            low, high = each["interval"]
+            # Only ends of ratios may be infinite, which JSON does not have.
+            ends = -math.inf if low is None else low, math.inf if high is None else high
+            answers.append(Answer(**_from_json(each | {"interval": ends})))
+        return cls(tuple(answers), head, tuple(warnings))
 
     def _row(self, result: Answer) -> dict[str, object]:
         parts = ("question", "statistic", "arm", "control", "by", "subgroup", "value")

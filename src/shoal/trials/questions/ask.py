@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from shoal.trials.design import ARM, Design
 from shoal.trials.domain import Domain, domain_of
 from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
+from shoal.trials.questions.ratios import RatiosPlan, ratios_of
 from shoal.trials.questions.weights import (
     EFFECT,
     MEANS,
@@ -137,8 +139,14 @@ class Questions:
     @one_thread
     @np.errstate(all="ignore")
     def plan(
-        self, domain: Domain | str, epsilon: Amount, *, sd: float | None = None
-    ) -> QuestionsPlan:
+        self,
+        domain: Domain | str | Sequence[Domain | str],
+        epsilon: Amount,
+        *,
+        sd: float | None = None,
+        expected: tuple[float, float] | None = None,
+        lift: bool = False,
+    ) -> QuestionsPlan | RatiosPlan:
         """Shares the noise among the questions, before any outcome is read.
 
         Warns of questions that rest on few units, and where a covariate shows that units may not
@@ -149,11 +157,15 @@ class Questions:
         Args:
             domain: A `trials.Domain`, or a text such as `binary`. Its lowest and highest levels are
                 the ends of the outcome's range: outcomes beyond are moved to them, and all others
-                stay as they are.
+                stay as they are. A pair is that of a ratio: of its numerator and denominator.
             epsilon: The privacy loss of one outcome.
             sd: Expected standard deviation of outcomes within arms, in their unit. It is public,
                 and only predictions and precision weights depend on it. Unless given, it is a
-                quarter of the range, or half of it if there are two levels.
+                quarter of the range, or half of it if there are two levels. Of a ratio r it is that
+                of numerator - r x denominator: the root of the expected numerator.
+            expected: Of a ratio the expected means of numerator and denominator, such as (0.3, 3).
+                They decide how noise is shared, and what is predicted.
+            lift: Of a ratio show also ratio/ratio of the control - 1: nothing more is released.
 
         Returns:
             The plan; nothing is spent.
@@ -164,11 +176,18 @@ class Questions:
 
         Guarantees: G-LOSS.
         """
-        domain = domain_of(domain)
-        width = domain.width
         design = self.design
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
+        if isinstance(domain, tuple | list):
+            return self._ratios(domain, epsilon, sd=sd, expected=expected, with_lift=lift)
+        if expected is not None or lift:
+            raise InputError(
+                "expected and lift are about ratios, and there is one domain",
+                "give the domains of a numerator and a denominator, or leave both out",
+            )
+        domain = domain_of(domain)
+        width = domain.width
         usual = (_LARGEST if len(domain.levels) == 2 else USUAL) * width
         given = usual if sd is None else sd
         sd = checks.number(given, "sd", least=_LEAST_SD * width, most=width, example=width / 4)
@@ -197,6 +216,19 @@ class Questions:
         # Questions that rest on one assigned group are refused here, before anything is spent.
         for sentence in found.warnings(one_by_one=self.one_by_one):
             warnings.warn(sentence, ShoalWarning, stacklevel=3)
+        return found
+
+    def _ratios(self, domains: Sequence[Domain | str], epsilon: Amount, **more: Any) -> RatiosPlan:
+        """Returns the plan of ratios of two outcomes."""
+        if len(domains) != 2:
+            raise InputError(
+                f"there are {len(domains)} domains",
+                "give two: of the numerator, and of the denominator from 0 or, better, 1 on",
+            )
+        first, second = map(domain_of, domains)
+        found = ratios_of(self.design, self.entries, (first, second), epsilon, **more)
+        for sentence in found.warnings():
+            warnings.warn(sentence, ShoalWarning, stacklevel=4)
         return found
 
     def _with(self, entry: QuestionEntry) -> "Questions":

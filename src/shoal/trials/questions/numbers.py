@@ -34,18 +34,18 @@ MOST_UNITS = 1 << 24
 # Steps are made larger at most this many times until the loss fits.
 _ROUNDS = 60
 # The loss is at least this many times what rounding to steps costs.
-_ROUNDING = 1000
+ROUNDING = 1000
 # A question that is off by less than this part of its length is answered.
 _ANSWERED = 1e-9
 # The draws of noise of a release.
-_NUMBERS = 0
-_MOMENTS = 1
+NUMBERS = 0
+MOMENTS = 1
 # Weights are multiplied in parts of this many bits. The products fit 64 bits: sums of 2^24 units
 # times 2^20 ticks leave room for 19.
 _PART = 14
 
 # The standard deviation of the noise of a number, in steps.
-_DEVIATION = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
+DEVIATION = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
 
 
 class Choice(Model):
@@ -137,9 +137,8 @@ class Numbers:
                 "ask for an epsilon nearer to 1",
             )
 
-    def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> QuestionsDrawn:
-        """Draws all numbers, from private ticks and the kinds of units and groups of kinds."""
-        clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
+    def sums_of(self, clipped: Ints, kind: Ints) -> list[int]:
+        """Returns all numbers without noise, in steps, from private ticks and kinds of units."""
         by_kind = np.zeros(len(self.many), dtype=np.int64)
         np.add.at(by_kind, kind, clipped)
         if self.rows is None:
@@ -148,15 +147,19 @@ class Numbers:
             plain = [int(each) * _ROW for each in by_sum.tolist()]
         else:
             plain = [_product(row, by_kind) for row in self.rows]
-        steps = [each // step for each, step in zip(plain, self.steps.tolist(), strict=True)]
-        numbers = tuple(noise.add_laplace(steps, BITS, _NUMBERS))
+        return [each // step for each, step in zip(plain, self.steps.tolist(), strict=True)]
+
+    def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> QuestionsDrawn:
+        """Draws all numbers, from private ticks and the kinds of units and groups of kinds."""
+        clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
+        numbers = tuple(noise.add_laplace(self.sums_of(clipped, kind), BITS, NUMBERS))
         if not self.moment_step:
             return QuestionsDrawn(numbers=numbers, moments=())
         squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)
         np.add.at(squares, groups[kind], clipped**2)
         steps = [each // self.moment_step for each in squares.tolist()]
         return QuestionsDrawn(
-            numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, _MOMENTS))
+            numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, MOMENTS))
         )
 
     def recover(self, rows: Floats) -> Floats:
@@ -197,7 +200,7 @@ class Numbers:
 
         The sums are over the released numbers, whose Laplace noise has the variances v in the row.
         """
-        parts = (self.recover(rows) * (width / TICKS * _DEVIATION)) ** 2
+        parts = (self.recover(rows) * (width / TICKS * DEVIATION)) ** 2
         total = parts.sum(axis=1)
         return total, total**2 / (parts**2).sum(axis=1)
 
@@ -217,17 +220,17 @@ def _product(row: Ints, sums: Ints) -> int:
 
 def noise(recovered: Floats, width: float) -> Floats:
     """Returns the covariance of the noise of sums of released numbers, in squared outcome units."""
-    weighed = recovered * (width / TICKS * _DEVIATION)
+    weighed = recovered * (width / TICKS * DEVIATION)
     return weighed @ weighed.T
 
 
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
     """Returns the choice that releases these rows with noise of one scale for at most epsilon."""
     rounding = Fraction(len(rows), 2**BITS)
-    if epsilon < _ROUNDING * rounding:
+    if epsilon < ROUNDING * rounding:
         raise InputError(
             f"epsilon {float(epsilon):.3g} is too small for {len(rows)} numbers",
-            f"ask for an epsilon of {float(_ROUNDING * rounding):.3g} or more, or fewer questions",
+            f"ask for an epsilon of {float(ROUNDING * rounding):.3g} or more, or fewer questions",
         )
     largest = np.abs(rows).max(axis=1)
     # Documents hold numbers of 0 and more, so that `_ROW` is added.
@@ -237,7 +240,7 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
     # 2^32.
     wanted = most_moved / largest * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
     parts: dict[str, Any] = {"rows": weights.ravel(), "sums": None, "by": by}
-    return _fitted(parts, many, wanted, epsilon)
+    return fitted(parts, many, wanted, epsilon)
 
 
 def fitted_sums(sums: Ints, many: Ints, epsilon: Fraction, by: tuple[str, ...] | None) -> Choice:
@@ -247,10 +250,10 @@ def fitted_sums(sums: Ints, many: Ints, epsilon: Fraction, by: tuple[str, ...] |
     """
     wanted = np.full(int(sums.max()) + 1, 2.0 ** (40 - BITS) * TICKS / float(epsilon))
     parts: dict[str, Any] = {"rows": None, "sums": sums, "by": by or ()}
-    return _fitted(parts, many, wanted, epsilon, moments=by is not None)
+    return fitted(parts, many, wanted, epsilon, moments=by is not None)
 
 
-def _fitted(
+def fitted(
     parts: dict[str, Any], many: Ints, wanted: Floats, epsilon: Fraction, *, moments: bool = True
 ) -> Choice:
     """Returns a choice with steps so large that its loss is at most epsilon."""

@@ -107,6 +107,11 @@ class Fit(NamedTuple):
         # is at most 5 times `square`.
         return np.asarray(np.sqrt(of_moments + 2 * linear + 2.5 * np.maximum(square, 0)))
 
+    def of_row(self, at: int) -> "Fit":
+        """Returns the fit of one question alone."""
+        squares = self.squares[:, [at]]
+        return self._replace(squares=squares, parts=self.parts[:, [at]], forms=self.forms[[at]])
+
     @property
     def fewest(self) -> Floats:
         """The fewest degrees of freedom of a group with weight, shape (questions,)."""

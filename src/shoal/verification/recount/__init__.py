@@ -14,6 +14,7 @@ from shoal.verification.recount import (
     means,
     presence,
     questions,
+    ratios,
     reading,
     trials,
 )
@@ -54,6 +55,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[
     "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
     "distributions": (distributions.entries_of, distributions.differences),
     "questions": (reading.of_questions, questions.differences),
+    "ratios": (reading.of_ratios, ratios.differences),
     "presence": (reading.of_presence, presence.differences),
     "mean": (reading.of_mean, means.differences),
     **dict.fromkeys(

@@ -1,5 +1,7 @@
 """Recounts linear questions of a trial: the loss of a unit, answers and their intervals."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterator
@@ -14,11 +16,11 @@ from shoal.verification.recount.noise import student
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
 # Noise has a scale of 2^32 steps.
-_BITS = 32
+BITS = 32
 # The range of outcomes is this many ticks wide.
-_TICKS = 2**20
+TICKS = 2**20
 # The standard deviation of the noise of a number, as a part of the range.
-_DEVIATION = 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS)) / _TICKS
+DEVIATION = 2.0**BITS * math.sqrt(noise.laplace_variance(BITS)) / TICKS
 
 
 def differences(asked: Release) -> Iterator[str]:
@@ -28,11 +30,11 @@ def differences(asked: Release) -> Iterator[str]:
     stated = asked.epsilon - asked.clustering_epsilon
     if loss is None or not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
         yield f"the privacy loss is {float(loss or 0):.12g}, not {float(stated):.12g}"
-    numbers = np.array(asked.drawn_numbers) / _TICKS
+    numbers = np.array(asked.drawn_numbers) / TICKS
     answers = list[tuple[float, float]]()
     for question in asked.entries:
-        rows = np.array(_rows(asked, question))
-        recovered = _recovered(asked, rows)
+        rows = np.array(rows_of(asked, question))
+        recovered = recovered_by(asked, rows)
         # Weights add up to 1 for means and constants, and to 0 for all other questions.
         offset = middle * np.round(rows @ asked.many)
         values = recovered @ numbers * asked.width + offset
@@ -50,22 +52,22 @@ def differences(asked: Release) -> Iterator[str]:
 def _loss(asked: Release) -> Fraction | None:
     """Returns the most that a unit loses; None if weights are too large or moments not free."""
     # The steps by which an outcome moves each number, rounded upwards.
-    moved = -(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])
+    moved = -(-np.abs(asked.rows) * TICKS // asked.steps[:, None])
     largest = int(max(moved.sum(axis=0).astype(object)))
     # Products of larger weights would not fit 64 bits.
     if int(np.abs(asked.rows).max()) > 2**40:
         return None
     if not asked.moment_step:
-        return Fraction(largest, 2**_BITS)
+        return Fraction(largest, 2**BITS)
     # Second moments are free if they move no more steps than numbers do, except for one step of
     # rounding for each number (docs/theory/experiments.md#second-moments-are-free).
-    if largest * asked.moment_step < _TICKS * _TICKS:
+    if largest * asked.moment_step < TICKS * TICKS:
         return None
     rounding = int((asked.rows != 0).sum(axis=0).max()) if asked.alone else len(asked.steps)
-    return Fraction(largest + rounding, 2**_BITS)
+    return Fraction(largest + rounding, 2**BITS)
 
 
-def _recovered(asked: Release, rows: Array) -> Array:
+def recovered_by(asked: Release, rows: Array) -> Array:
     """Returns coefficients that make `rows` of released rows of weights; ValueError if none do."""
     # A kind of m units counts m times, hence the root in both.
     root = np.sqrt(asked.many)
@@ -93,7 +95,7 @@ def _inverse(design: Array, many: Array) -> Array:
     return np.asarray(np.linalg.pinv(design * root / length) / length[:, None] / root.T)
 
 
-def _rows(asked: Release, question: Document) -> list[Array]:
+def rows_of(asked: Release, question: Document) -> list[Array]:
     """Returns weights of a unit of each kind in the answers to a question."""
     many = asked.many
     if question["kind"] == "regression":
@@ -185,7 +187,7 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
     # The questions of an effect by a column go through its values, arm by arm.
     codes = asked.columns[by][0] if by else np.zeros(kinds, dtype=np.int64)
     values = int(codes.max()) + 1
-    sums = np.array(asked.drawn_numbers, float) * asked.steps / 2.0**40 / _TICKS * asked.width
+    sums = np.array(asked.drawn_numbers, float) * asked.steps / 2.0**40 / TICKS * asked.width
     if question["kind"] == "regression":
         columns = _regressors(asked, question)
     else:
@@ -223,7 +225,7 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
     return halves
 
 
-class _Fit(NamedTuple):
+class Fit(NamedTuple):
     """A least squares fit within whose groups residuals have equal variances.
 
     `in_group` has a column of zeros and ones for each group, and `degrees` its degrees of freedom.
@@ -235,7 +237,7 @@ class _Fit(NamedTuple):
     hat: Array
 
 
-def _fit(asked: Release, question: Document) -> _Fit:
+def fit_of(asked: Release, question: Document) -> Fit:
     """Returns the fit by a regression, or by group means, about which answers vary."""
     many = asked.many
     kinds = len(many)
@@ -250,7 +252,7 @@ def _fit(asked: Release, question: Document) -> _Fit:
     if is_regression and (degrees_of_kind @ in_group).min() < 9.9:
         # If a group has so few degrees of freedom, all units are one group.
         in_group = np.ones((kinds, 1))
-    return _Fit(in_group, degrees_of_kind @ in_group, design @ _recovered(asked, inverse))
+    return Fit(in_group, degrees_of_kind @ in_group, design @ recovered_by(asked, inverse))
 
 
 def _halves(asked: Release, question: Document, rows: Array, recovered: Array) -> list[float]:
@@ -258,37 +260,57 @@ def _halves(asked: Release, question: Document, rows: Array, recovered: Array) -
 
     Source: docs/theory/experiments.md#an-honest-interval.
     """
-    many = asked.many
-    in_group, degrees, hat = _fit(asked, question)
-    codes = in_group.argmax(axis=1)
-    # Squared residuals follow from second moments, and from predictions by released numbers.
-    fine = _groups(len(many), *(asked.columns[name][0] for name in ("arm", *asked.by)))
-    # The group that holds each group of second moments, as zeros and a one.
-    coarser = in_group[fine.argmax(axis=0)]
-    unit = asked.moment_step / _TICKS**2
+    fit = fit_of(asked, question)
+    coarser = coarser_groups(asked, fit)
+    unit = asked.moment_step / TICKS**2
     squares = np.array(asked.drawn_moments) @ coarser * unit
-    moment_noise = coarser.sum(axis=0) * (2**_BITS * unit) ** 2
-    predicted = hat @ np.array(asked.drawn_numbers) / _TICKS
+    moment_noise = coarser.sum(axis=0) * (2**BITS * unit) ** 2
+    predicted = fit.hat @ np.array(asked.drawn_numbers) / TICKS
     # The standard deviation of the noise of each released number in each prediction.
-    moves = hat * _DEVIATION
-    halves = []
-    for row, parts in zip(rows, recovered**2, strict=True):
+    moves = fit.hat * DEVIATION
+    of_row = zip(rows, (recovered * DEVIATION) ** 2, strict=True)
+    spread = Spread(squares, moment_noise, predicted, moves)
+    return [asked.width * spread.half(asked, fit, row, parts) for row, parts in of_row]
+
+
+def coarser_groups(asked: Release, fit: Fit) -> Array:
+    """Returns the group that holds each group of second moments, as zeros and a one."""
+    columns = [asked.columns[name][0] for name in ("arm", *asked.by)]
+    fine = _groups(len(asked.many), *columns)
+    return np.asarray(fit.in_group[fine.argmax(axis=0)])
+
+
+class Spread(NamedTuple):
+    """What is known of the variance of outcomes: by group of a fit, and by kind of units.
+
+    `squares` are second moments, and `moment_noise` squared scales of their noise. `predicted` is
+    the prediction for each kind, in which released numbers have noise of the deviations `moves`.
+    """
+
+    squares: Array
+    moment_noise: Array
+    predicted: Array
+    moves: Array
+
+    def half(self, asked: Release, fit: Fit, row: Array, parts: Array) -> float:
+        """Returns half an interval of a row of weights; `parts` are variances of its noise."""
+        many = asked.many
+        degrees = fit.degrees
+        codes = fit.in_group.argmax(axis=1)
         # The noise of the answer has this variance, like a sum of so many Laplace variables.
-        added = parts.sum() * _DEVIATION**2
-        terms = parts.sum() ** 2 / (parts**2).sum()
+        added = parts.sum()
+        terms = added**2 / (parts**2).sum()
         row_squares = np.bincount(codes, row**2 * many)
         ratio = row_squares / degrees
         weight = ratio[codes] * many
         used = weight != 0
-        square = (moves[used] * weight[used, None]).T @ moves[used]
+        square = (self.moves[used] * weight[used, None]).T @ self.moves[used]
         # Squares of predictions hold the variance of their noise, which is added again.
-        variance = float(ratio @ squares - weight @ predicted**2 + np.trace(square))
+        variance = float(ratio @ self.squares - weight @ self.predicted**2 + np.trace(square))
         # The noise of this variance: by second moments, and by predictions and their squares.
-        linear = (weight * predicted) @ moves
+        linear = (weight * self.predicted) @ self.moves
         quadratic = 2.5 * (square**2).sum()
-        variance_noise = math.sqrt(ratio**2 @ moment_noise + 2 * linear @ linear + quadratic)
+        variance_noise = math.sqrt(ratio**2 @ self.moment_noise + 2 * linear @ linear + quadratic)
         # A group without weight, but for rounding, has no part in the variance.
         fewest = float(degrees[row_squares > 1e-12 * row_squares.sum()].min())
-        half = noise.half_width(asked.confidence, variance, variance_noise, fewest, added, terms)
-        halves.append(asked.width * half)
-    return halves
+        return noise.half_width(asked.confidence, variance, variance_noise, fewest, added, terms)

@@ -16,6 +16,10 @@ Array = NDArray[Any]
 Document = dict[str, Any]
 
 
+# The confidence of the intervals of manifests.
+_CONFIDENCE = 0.95
+
+
 class Release(SimpleNamespace):
     """The entries of a manifest by their names there, and those that the functions below add."""
 
@@ -213,27 +217,50 @@ def of_questions(plan: Document, results: Document) -> Document:
     """Returns the entries of answers to questions."""
     found = _design(plan)
     drawn = results["drawn"]
-    kinds = len(found["many"])
-    steps = found["steps"]
+    one = _released(found, found["steps"], drawn["numbers"], found["levels"])
+    return found | one | {"drawn_moments": drawn["moments"], "answers": _answers(results)}
+
+
+def of_ratios(plan: Document, results: Document) -> Document:
+    """Returns the entries of ratios: those of both outcomes, and what they share."""
+    found = _design(plan)
+    drawn = results["drawn"]
+    second = np.array(found["denominator"]["levels"], dtype=np.float64)
+    both = (("first", found["levels"]), ("second", second))
+    outcomes = []
+    for name, levels in both:
+        one = _released(found, found[f"{name}_steps"], drawn[name], levels)
+        outcomes.append(Release(**found | one | {"confidence": _CONFIDENCE}))
+    return found | {
+        "outcomes": outcomes,
+        "drawn_moments": drawn["moments"],
+        "answers": _answers(results),
+    }
+
+
+def _released(found: Document, steps: Array, numbers: Any, levels: Array) -> Document:
+    """Returns the released rows and numbers of an outcome, and its range."""
     sums = found["sums"]
     if sums is None:
-        rows = found["rows"].reshape(len(steps), kinds) - 2**40
+        rows = found["rows"].reshape(len(steps), len(found["many"])) - 2**40
     else:
         rows = (sums == np.arange(len(steps))[:, None]) * 2**40
-    levels = found["levels"]
-    return found | {
+    return {
         "low": float(levels[0]),
         "width": float(levels[-1] - levels[0]),
         "rows": rows,
+        "steps": steps,
         "alone": sums is not None,
         "sum_of": sums,
-        "drawn_numbers": drawn["numbers"],
-        "drawn_moments": drawn["moments"],
-        "answers": [
-            [each["value"], each["standard_error"], *each["interval"]]
-            for each in results["estimates"]
-        ],
+        "drawn_numbers": numbers,
     }
+
+
+def _answers(results: Document) -> list[list[float]]:
+    """Returns the value, the error and the interval of each answer."""
+    return [
+        [each["value"], each["standard_error"], *each["interval"]] for each in results["estimates"]
+    ]
 
 
 def of_mean(plan: Document, results: Document) -> Document:
