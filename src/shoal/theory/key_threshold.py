@@ -5,12 +5,13 @@ draws of discrete Gaussian noise, of scale 2^bits steps and with K = `first` and
 the loss. A key whose first noisy weight is `found_first` or more is released; one below `stay` gets
 nothing more. Users add to keys in between in the second draw, from where `found_second` is enough.
 
-With exact tails of Z, the noise, and w_t = floor(K/sqrt(t)), a user with t keys that nobody else
-has shows one at once with a chance of 1 - (1 - P[Z >= found_first - w_t])^t at most. A number m of
-them stays, of the binomial law of t and P[Z >= stay - w_t], and one of those is released with a
-chance of f(m) = 1 - (1 - P[Z >= found_second - w_m])^m at most. The levels are the least at which
-the first chance and the mean of max(f(1), ..., f(m)) are at most a given delta together, for ALL t:
-many light keys have more chances than a heavy one, so t = 1 is not the worst.
+With exact tails of Z, the noise, and w_t = floor(K/sqrt(t)), a key that only a user with t keys has
+is found at once with a chance of a = P[Z >= found_first - w_t], and reaches `stay` with one of
+b = P[Z >= stay - w_t]. Of m such keys that stay one is released with a chance of at most
+f(m) = 1 - (1 - P[Z >= found_second - w_m])^m. A user with s such keys, at most t, shows one with a
+chance of 1 - (1 - a)^s + E[f(M)] at most, where M has the binomial law of s and b. The levels are
+the least at which this is at most a given delta for ALL s and t: many light keys have more chances
+than a heavy one, and where f falls, a few keys have more than many.
 Source: docs/theory/private-counts.md#keys.
 """
 
@@ -41,7 +42,7 @@ _FINE = 24
 # The lattice takes about 2^-23 of delta at most.
 _CLOSE = 20
 # A relative margin, far above the errors of SciPy's functions and of sums of a few hundred terms.
-_OUTWARD = 2.0**-26
+_OUTWARD = 2.0**-36
 
 
 class Selection(NamedTuple):
@@ -99,37 +100,38 @@ def with_levels(bits: int, first: int, second: int, delta: float) -> Selection:
         needed = weight + _level(bits, -math.expm1(log_hidden))
         found_first = max(found_first, needed)
     stay = math.ceil(_STAY * 2**bits)
-    # The last level of a bisection at which keys are shown too often, and one that is high enough.
-    bad = 0
-    good = second + _level(bits, delta / (2 * MOST_KEYS))
-    base = Selection(
+    enough = second + _level(bits, delta / (2 * MOST_KEYS))
+    chosen = Selection(
         bits,
         first,
         second,
         stay,
         found_first,
-        found_second=good,
+        found_second=0,
     )
-    at_once, stays = _first_draw(base)
-    while good - bad > 1:
-        middle = (good + bad) // 2
-        later = _second_draw(base._replace(found_second=middle))
-        shown = at_once + stays @ later
-        if shown.max() * (1 + _OUTWARD) <= delta:
-            good = middle
-        else:
-            bad = middle
-    return base._replace(found_second=good)
+    shown = shown_alone(chosen)
+    while shown.max() > delta:
+        # The next level is the least for users with this number of keys.
+        worst = np.array([shown.argmax() + 1])
+        bad = chosen.found_second
+        good = enough
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            if _shown(chosen._replace(found_second=middle), worst)[0] <= delta:
+                good = middle
+            else:
+                bad = middle
+        chosen = chosen._replace(found_second=good)
+        shown = shown_alone(chosen)
+    return chosen
 
 
 def shown_alone(chosen: Selection) -> Floats:
-    """Returns the chance that a user with t keys that nobody else has shows one of them.
+    """Returns the highest chance that a user with t keys shows one that nobody else has.
 
     The result has an entry for each t from 1 to `MOST_KEYS`, rounded upwards.
     """
-    at_once, stays = _first_draw(chosen)
-    shown = at_once + stays @ _second_draw(chosen)
-    return np.minimum(shown * (1 + _OUTWARD), 1.0)
+    return _shown(chosen, np.arange(1, MOST_KEYS + 1))
 
 
 def public_order(keys: Sequence[str]) -> Ints:
@@ -171,28 +173,25 @@ def _shares(whole: int) -> Ints:
     return np.array(shares, dtype=np.int64)
 
 
-def _first_draw(chosen: Selection) -> tuple[Floats, Floats]:
-    """Returns by t the chance that a key is found at once, and those that 1, 2, ... keys stay."""
-    many = np.arange(1, MOST_KEYS + 1)
-    weight = _shares(chosen.first)
-    at_once = _any(_tails(chosen.bits, chosen.found_first - weight), many)
-    stays = _tails(chosen.bits, chosen.stay - weight)[:, None]
-    gone = np.maximum(many[:, None] - many, 0)
-    # There are no ways for more keys than t; chances below the normal floats do not matter.
-    ways = special.binom(many[:, None], many)
-    law = ways * stays**many * (1 - stays) ** gone
-    return at_once, law
+def _shown(chosen: Selection, many: Ints) -> Floats:
+    """Returns what `shown_alone` does for users with so many keys."""
+    weight = _shares(chosen.first)[many - 1]
+    at_once = _tails(chosen.bits, chosen.found_first - weight)
+    stays = _tails(chosen.bits, chosen.stay - weight)
+    leaves = _tails(chosen.bits, 1 + weight - chosen.stay)
+    of_second = _tails(chosen.bits, chosen.found_second - _shares(chosen.second))
+    # By how many keys are known to stay, and by users: the mean over what other keys do.
+    later = np.zeros((MOST_KEYS + 1, 1))
+    later[1:, 0] = _any(of_second, np.arange(1, MOST_KEYS + 1))
+    most = np.zeros(len(many))
+    for own in range(1, int(many.max()) + 1):
+        later = stays * later[1:] + leaves * later[:-1]
+        shown = _any(at_once, own) + later[0]
+        most = np.maximum(most, np.where(own <= many, shown, 0.0))
+    return np.minimum(most * (1 + _OUTWARD), 1.0)
 
 
-def _second_draw(chosen: Selection) -> Floats:
-    """Returns the most that up to m keys that stayed are released with, by m."""
-    many = np.arange(1, MOST_KEYS + 1)
-    weight = _shares(chosen.second)
-    tails = _tails(chosen.bits, chosen.found_second - weight)
-    return np.maximum.accumulate(_any(tails, many))
-
-
-def _any(chance: Floats, many: Ints) -> Floats:
+def _any(chance: Floats, many: Ints | int) -> Floats:
     """Returns the chance of at least one of many independent events of one chance each."""
     with np.errstate(divide="ignore"):
         log_none = many * np.log1p(-chance)
@@ -200,15 +199,12 @@ def _any(chance: Floats, many: Ints) -> Floats:
 
 
 def _tails(bits: int, least: Ints) -> Floats:
-    """Returns P[Z >= z] of whole z, rounded upwards: see `gaussian.tail_quantile`.
-
-    By symmetry it is half of P[|Z| > z - 1] for z from 1 on; below, 1 is returned.
-    """
+    """Returns P[Z >= z] of whole z, rounded upwards: see `gaussian.tail_quantile`."""
     scale = 2.0**bits
     normal = special.ndtr((0.5 - least) / scale)
     lattice = 1 - 1 / (24 * scale * scale)
     bound = normal / lattice * (1 + _OUTWARD)
-    return np.where(least >= 1, np.minimum(bound, 1.0), 1.0)
+    return np.minimum(bound, 1.0)
 
 
 def _level(bits: int, chance: float) -> int:
