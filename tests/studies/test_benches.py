@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from shoal_studies import bench_honest as honest
-from shoal_studies import bench_keys
+from shoal_studies import bench_keys, key_rules
 from shoal_studies import bench_presence as presence
 
 from shoal.cli.main import main
+from shoal.theory.key_threshold import MOST_KEYS
 
 pytestmark = pytest.mark.full
 
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.full
         ("honest --releases 4 --epsilon 1 --delta 1e-9", None, ""),
         ("presence --releases 2 --epsilon 4", {3 + 4 + 4}, "of plain Laplace noise"),
         ("presence --keys --releases 2 --epsilon 1 --only places", {2 + 3}, "places"),
+        ("presence --keys --rules --releases 1 --epsilon 1 --only places", {2 + 1}, "places"),
     ],
 )
 def test_a_bench_prints_its_lines(
@@ -94,3 +96,14 @@ def test_a_rival_has_the_threshold_that_opendp_needs(cap: int) -> None:
 
     least = dp.binary_search(lambda at: delta(at) <= bench_keys.DELTA, bounds=(1, 10**6))
     assert abs(least - bench_keys.laplace_threshold(cap * 2.0, cap)) < 2
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("many", [1, 2, 50, MOST_KEYS])
+@pytest.mark.parametrize("name", [each for each in key_rules.RULES if each != "ours"])
+def test_rules_of_papers_show_lone_keys_as_seldom_as_they_may(name: str, many: int) -> None:
+    """A rival with a level that is too low would find more than it may."""
+    alone = bench_keys.Pairs("alone", np.zeros(many, dtype=np.int64), np.arange(many))
+    rule, settings = key_rules.RULES[name]
+    shown = [rule(alone, 0.4, 0, *setting) for setting in settings]
+    assert 0 < max(shown) <= bench_keys.DELTA / 2 * 1.001

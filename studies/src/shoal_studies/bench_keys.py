@@ -20,7 +20,7 @@ from shoal_studies.populations import Floats, Whole
 DELTA = 1e-6
 # Parts of epsilon that keys are found with.
 _PARTS = (0.1, 0.2, 0.3)
-_CAPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+CAPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,22 @@ class Pairs:
     def names(self) -> list[str]:
         """The text of each key."""
         return [str(each) for each in range(self.size[1])]
+
+    @cached_property
+    def many(self) -> Whole:
+        """How many keys the user of each pair has."""
+        return np.bincount(self.user)[self.user]
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The same share for each key of a user, of a norm of 1."""
+        return 1 / np.sqrt(self.many)
+
+    def counted(self) -> Pairs:
+        """What is left if of each user the first `MOST_KEYS` keys count."""
+        place = key_threshold.public_order(self.names)
+        kept = key_threshold.counted(self.user, place[self.key])
+        return Pairs(self.name, self.user[kept], self.key[kept])
 
 
 def tables() -> Iterator[Callable[[], Pairs]]:
@@ -85,16 +101,15 @@ def capped(pairs: Pairs, epsilon: float, releases: int) -> tuple[float, float]:
     A user counts for so many of its keys, drawn at random; a key is found where the noisy count is
     so high that a lone user shows one of its own with a chance of delta, or half of it.
     """
-    deviation = 1 / np.sqrt(2 * gaussian.rho_of(epsilon, DELTA / 2))
     best = np.zeros(2)
-    for cap in _CAPS:
-        normal = deviation * np.sqrt(cap)
-        normal_level = 1 - normal * special.ndtri(_each(DELTA / 2, cap))
+    for cap in CAPS:
+        normal = deviation(epsilon) * np.sqrt(cap)
+        normal_level = 1 - normal * special.ndtri(each_of(DELTA / 2, cap))
         laplace = cap / epsilon
         laplace_level = laplace_threshold(laplace, cap)
         many = np.zeros(2)
         for turn in range(releases):
-            count = _counts(pairs, cap, turn)
+            count = counts(pairs, cap, turn)
             above = (count - laplace_level) / laplace
             tail = np.exp(-np.abs(above)) / 2
             many[0] += special.ndtr((count - normal_level) / normal).sum()
@@ -103,16 +118,22 @@ def capped(pairs: Pairs, epsilon: float, releases: int) -> tuple[float, float]:
     return float(best[0]), float(best[1])
 
 
+def deviation(epsilon: float) -> float:
+    """The noise of a user's vector of norm 1, at half of the delta."""
+    return float(1 / np.sqrt(2 * gaussian.rho_of(epsilon, DELTA / 2)))
+
+
 def laplace_threshold(scale: float, cap: int) -> float:
     """The count at which a user whose keys nobody else has shows one with a chance of delta."""
-    return float(1 - scale * np.log(2 * _each(DELTA, cap)))
+    return float(1 - scale * np.log(2 * each_of(DELTA, cap)))
 
 
-def _each(delta: float, cap: int) -> float:
-    return float(-np.expm1(np.log1p(-delta) / cap))
+def each_of(delta: float, many: Whole | int) -> Floats:
+    """The chance of each of many keys of which one is shown with a chance of delta."""
+    return -np.expm1(np.log1p(-delta) / np.asarray(many))
 
 
-def _counts(pairs: Pairs, cap: int, turn: int) -> Floats:
+def counts(pairs: Pairs, cap: int, turn: int) -> Floats:
     """Users of each key that has any, with at most so many keys of each user."""
     rng = np.random.default_rng([cap, turn])
     order = np.lexsort((rng.random(len(pairs.user)), pairs.user))

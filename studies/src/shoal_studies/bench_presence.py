@@ -17,7 +17,7 @@ import pyarrow as pa
 import shoal
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal_studies import bench_keys, data
+from shoal_studies import bench_keys, data, key_rules
 from shoal_studies.bench_honest import worst_tenth
 from shoal_studies.populations import Floats, Whole
 from shoal_studies.registry import Losses, bench, option
@@ -277,6 +277,7 @@ def presence(
     epsilon: Losses = [1.0, 4.0],  # noqa: B006
     only: Annotated[str, option("A part of the name of the tables to take.")] = "",
     keys: Annotated[bool, option("Count the keys that are found with a delta.")] = False,
+    rules: Annotated[bool, option("The same, beside rules of papers.")] = False,
 ) -> Iterator[str]:
     """Err with private counts, beside plain Laplace noise and OpenDP with caps from hindsight.
 
@@ -285,8 +286,9 @@ def presence(
 
     Example: shoal bench presence --only sparse --epsilon 1
     """
-    if keys:
-        yield from bench_keys.lines(releases, epsilon, only)
+    if keys or rules:
+        compared = key_rules if rules else bench_keys
+        yield from compared.lines(releases, epsilon, only)
         return
     yield (
         f"mean absolute error over cells, {releases} simulated releases a figure; Laplace, OpenDP: "
