@@ -2,17 +2,19 @@
 
 Of the settings of a rule those count that find most on the very table. Every user has at most
 `MOST_KEYS` keys, as with our rule. Half of delta is for noise, half for keys of a lone user.
-Sources: MAD and MAD2R arXiv 2502.08878; correlated noise arXiv 2408.06853.
+Sources: MAD and MAD2R arXiv 2502.08878; Renyi, of which only the abstract was at hand, arXiv
+2603.09167; correlated noise arXiv 2408.06853.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from shoal.privacy.noise import Simulated
 from shoal.theory import key_threshold
@@ -26,6 +28,8 @@ _MANY = np.arange(1, MOST_KEYS + 1)
 _SHARES = 1 / np.sqrt(_MANY)
 # The part of loss and delta that the first round of MAD2R has.
 _FIRST = 0.1
+# Weights of a Renyi rule are in parts of the weight of a user with one key.
+_PARTS = 8
 
 
 def ours(pairs: Pairs, epsilon: float, turn: int) -> float:
@@ -70,6 +74,36 @@ def mad2r(pairs: Pairs, epsilon: float, turn: int, bias: int, far: int) -> float
     return gone.sum() + _passed(again - level, second)
 
 
+def renyi(pairs: Pairs, epsilon: float, turn: int, order: float) -> float:
+    """A weight has the greatest chance that Renyi divergence from lower ones allows."""
+    at = np.floor(np.bincount(pairs.key, pairs.shares) * _PARTS).astype(np.int64)
+    chances = _chances(epsilon, order * np.log(2 / DELTA) / epsilon + 1)
+    return chances[np.minimum(at, len(chances) - 1)].sum()
+
+
+@cache
+def _chances(epsilon: float, order: float) -> Floats:
+    loss = epsilon - np.log1p(-1 / order) + np.log(_HALF * order) / (order - 1)
+    room = (order - 1) * loss * (np.arange(1, _PARTS + 1) / _PARTS) ** 2
+    odds: list[float] = []
+
+    def over(odd: float, lower: Floats) -> float:
+        """By how much a chance is too far from lower ones, either way; all are log odds."""
+        pair = np.array(np.broadcast_arrays(odd, lower))
+        logs = special.log_expit([pair, -pair])
+        moved = np.logaddexp.reduce(order * logs + (1 - order) * logs[:, ::-1])
+        return np.max(moved - room[: len(lower)])
+
+    while not odds or odds[-1] < 20:
+        weight = (len(odds) + 1) / _PARTS
+        most = special.logit(_HALF * weight**2) if weight <= 1 else 21.0
+        lower = np.array(odds[: -_PARTS - 1 : -1])
+        if odds and over(most, lower) > 0:
+            most = optimize.brentq(over, odds[-1], most, (lower,))
+        odds.append(most)
+    return special.expit([-np.inf, *odds])
+
+
 def correlated(pairs: Pairs, epsilon: float, turn: int, cap: int) -> float:
     """Counts of users with so many keys at most, with noise that all keys have in common too."""
     keys = pairs.size[1] + np.sqrt(pairs.size[1])
@@ -95,6 +129,7 @@ RULES: dict[str, tuple[Any, list[Any]]] = {
     "one draw": (one_draw, [()]),
     "MAD": (mad, [*product((5, 10, 20, 50, 100, MOST_KEYS))]),
     "MAD2R": (mad2r, [*product((1, 2), (1, 2, 3))]),
+    "Renyi": (renyi, [*product((1.15, 1.35, 1.6, 2.0, 2.6))]),
     "correlated": (correlated, [*product(CAPS)]),
 }
 
