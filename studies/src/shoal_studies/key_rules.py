@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -113,6 +114,21 @@ def correlated(pairs: Pairs, epsilon: float, turn: int, cap: int) -> float:
     return _passed(counts(pairs, cap, turn) - _level(scale, _HALF, np.ones(cap)), scale)
 
 
+def opendp(pairs: Pairs, epsilon: float, turn: int, cap: int) -> float:
+    """What OpenDP releases of counts of users with so many keys at most, with Gaussian noise."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    whole = dp.map_domain(dp.atom_domain(T="i64"), dp.atom_domain(T="i64"))
+    moves = dp.l02inf_distance(dp.absolute_distance(T="f64"))
+    scale = deviation(epsilon) * cap**0.5
+    level = int(_level(scale, _HALF, np.ones(cap))) + 2
+    rule = dp.m.make_gaussian_threshold(whole, moves, scale=scale, threshold=level)
+    assert rule.map((cap, cap**0.5, 1.0))[1] <= _HALF
+    many = counts(pairs, cap, turn).astype(int)
+    return len(rule(dict(enumerate(many.tolist()))))
+
+
 def _level(scale: float, delta: float, shares: Floats) -> float:
     """The level that a user with t keys of these shares passes with a chance of delta at most."""
     each = each_of(delta, _MANY[: len(shares)])
@@ -132,6 +148,8 @@ RULES: dict[str, tuple[Any, list[Any]]] = {
     "Renyi": (renyi, [*product((1.15, 1.35, 1.6, 2.0, 2.6))]),
     "correlated": (correlated, [*product(CAPS)]),
 }
+if find_spec("opendp"):
+    RULES["OpenDP"] = (opendp, [*product((1, 8, 32, 64))])
 
 
 def lines(releases: int, epsilon: list[float], only: str) -> Iterator[str]:
