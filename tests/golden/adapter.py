@@ -113,6 +113,37 @@ def plan_distributions(request: Plain) -> Plain:
     }
 
 
+def plan_presence(request: Plain) -> Plain:
+    """A plan of private counts of the bundled flights, and one with its release as the guide."""
+    place = files("shoal") / "datasets/flights_2013.parquet"
+    records: Any = shoal.Records(place, **request["records"])
+    first: Any = shoal.plan(records, **request["plan"])
+    before = first.release(records, noise=shoal.Simulated(1))
+    guided: Any = shoal.plan(records, like=before, **request["guided"])
+    return {"first": _presence(first), "guided": _presence(guided)}
+
+
+def _presence(plan: Any) -> Plain:
+    found, guide = plan.selection, plan.request.guide
+    levels = {} if found is None else found._asdict()
+    said = {} if guide is None else guide.model_dump()
+    return {
+        "loss": float(plan.exact_loss.epsilon),
+        "delta": str(plan.exact_loss.delta),
+        "scale": {
+            name: {block: each.scale(block) for block in each.blocks}
+            for name, each in plan.rounds.items()
+        },
+        "cells": _digest(plan.request.keys.to_pydict()),
+        # In noise scales.
+        "levels": {name: each / 2.0 ** levels["bits"] for name, each in levels.items()},
+        "guide": {
+            **{name: said.get(name) for name in ("users", "caps", "range")},
+            "priority": _short(said.get("priority", [])),
+        },
+    }
+
+
 def _decision(plan: Any) -> Plain:
     chosen, weights, names = plan.decision, plan.weights, plan.request.statistics
     cell, whole = weights.cell, weights.total[weights.cell]
@@ -386,6 +417,7 @@ def read_release(request: Plain) -> Plain:
 _ANSWERS = {
     "cells": plan_cells,
     "distributions": plan_distributions,
+    "presence": plan_presence,
     "trials": plan_trial,
     "means": plan_mean,
     "releases": read_release,

@@ -14,7 +14,7 @@ Plain = dict[str, Any]
 # Where, before and now.
 Difference = tuple[str, Any, Any]
 
-KINDS = ("cells", "distributions", "trials", "means", "releases")
+KINDS = ("cells", "distributions", "presence", "trials", "means", "releases")
 # A gap is a small difference of large numbers; and what is as good as 0 in any unit.
 _GAP, _NOTHING = 1e-6, 1e-12
 # Of losses, whatever else differs.
