@@ -25,6 +25,7 @@ from shoal.distributions.bins import (
     edges_of_round,
     in_units,
     on_simplex,
+    smooth,
 )
 from shoal.distributions.plan import Plan
 from shoal.distributions.units import BITS, plan_units
@@ -186,6 +187,45 @@ def test_a_common_value_stays_at_its_place() -> None:
     second[2] = second[at] = 500
     found = common([first, second], BITS_OF_TICKS)
     assert found[2 ** (FINE - 1)] > 0.8
+
+
+@pytest.mark.parametrize(("votes", "kept"), [(30, False), (100_000, True)])
+def test_noise_of_rounds_is_not_taken_for_a_shape(votes: int, kept: bool) -> None:
+    """Every other bin of a round is empty: by chance if votes are few, but not if they are many."""
+    rounds = [[votes << BITS >> 5] * 32, [votes << BITS >> 4, 0] * 16]
+    edges = edges_of(rounds, [], 6, BITS_OF_TICKS)
+    found = common(rounds, BITS_OF_TICKS)
+    less_noisy = smooth(rounds, edges, BITS_OF_TICKS)
+    first, *_, last = at = [each >> (BITS_OF_TICKS - FINE) for each in edges[1:-1]]
+    assert less_noisy[at] == pytest.approx(found[at])
+    steps = np.diff(less_noisy[first : last + 1])
+    assert (steps.min() < 1e-6) == kept
+    assert np.array_equal(less_noisy[:first], found[:first])
+    assert np.array_equal(less_noisy[last + 1 :], found[last + 1 :])
+
+
+def test_medians_of_whole_scores_err_less_where_bins_are_smooth() -> None:
+    """Beside the common distribution as it was found, in 15 cells of 100 users, four releases."""
+    rng = np.random.default_rng(8)
+    at = np.arange(1500) % 15
+    middle = rng.normal(24, 2.4, 15)
+    value = np.clip(np.rint(middle[at] + rng.normal(0, 6, 1500)), 0, 40)
+    table = pa.table({"who": np.arange(1500), "at": at, "value": value})
+    records = shoal.Records(
+        table, user="who", value="value", by="at", bounds=(0, 40), counts="public"
+    )
+    plan: Any = shoal.plan(records, epsilon=1, statistics=["median"])
+    order = [int(each) for each in records.counts().labels]
+    true = np.array([np.quantile(value[at == cell], 0.5, method="lower") for cell in order])
+    errors = []
+    for seed in range(4):
+        release = plan.release(records, noise=Simulated(seed))
+        bins = release.numbers.bins
+        noisy = replace(bins, found=common(release.drawn.bins.rounds, records.lattice.bits))
+        medians = np.array([each.quantile(0.5, 0.95)[0] for each in (bins, noisy)])
+        errors.append(np.abs(medians - true).mean(axis=1))
+    smooth_error, noisy_error = np.mean(errors, axis=0)
+    assert smooth_error < 0.95 * noisy_error
 
 
 def test_cells_that_are_all_noise_show_the_common_number() -> None:

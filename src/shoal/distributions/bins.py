@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from shoal.arrays import Floats, Ints, add
 from shoal.data.aggregate import Tally
@@ -19,6 +20,7 @@ from shoal.data.records import Measure, above
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.units import BITS, Units, ranks_of
 from shoal.privacy.noise import Noise
+from shoal.theory import sum_zero
 
 # Edges that are found are whole multiples of the width over 2^FINE.
 FINE = 10
@@ -28,6 +30,8 @@ _EVEN: Floats = np.arange(2**FINE + 1) / 2**FINE
 _ROUND = 32
 # The part that is spread evenly over the bounds: in a first round all, in a second one, for edges.
 _EVENLY = (1.0, 0.1, 0.02)
+# Between these ranks bins are short, so that records lie smoothly in them.
+_QUARTILES = (0.25, 0.75)
 # Draws of bins have numbers from here on.
 _START = 20_000_000
 
@@ -161,6 +165,33 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
         before = _mixed(found, _EVENLY[2])
         found = np.asarray(np.interp(before, before[knots], so_far))
     return found
+
+
+def smooth(rounds: Sequence[list[int]], edges: Sequence[int], bits: int) -> Floats:
+    """Returns the common distribution function, smoother inside bins where its shape is noise.
+
+    Source: docs/theory/cells.md#values-of-bins.
+    """
+    found = common(rounds, bits)
+    if not rounds:
+        return found
+    places = np.arange(2**FINE + 1)
+    knots = np.array([0, *edges, 1 << bits]) / (1 << (bits - FINE))
+    at_knots = np.interp(knots, places, found)
+    apart = PchipInterpolator(knots, at_knots)(places) - found
+    bins = len(knots) - 1
+    at = np.searchsorted(knots[1:-1], places, side="right")
+    distance = np.bincount(at, apart**2, bins) / np.maximum(np.bincount(at, minlength=bins), 1)
+    # Of n bins of a round, whose sum is known, the sums so far have n/6 of the variance of one.
+    unit = 2.0**BITS / sum(rounds[-1])
+    variance = sum_zero.variance(_ROUND, 1) * unit**2
+    noise = _ROUND * np.diff(at_knots) * variance / 6
+    # A smooth function replaces as much as noise explains of the distance.
+    part = np.minimum(1.0, noise / np.maximum(distance, 1e-12))
+    ranks = (at_knots[1:] + at_knots[:-1]) / 2
+    low, high = _QUARTILES
+    part[(ranks < low) | (ranks > high)] = 0.0
+    return np.asarray(found + part[at] * apart)
 
 
 def _mixed(found: Floats, evenly: float) -> Floats:

@@ -23,7 +23,7 @@ from shoal.cells.shown.published import for_everybody
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.bin_estimates import Bins
-from shoal.distributions.bins import DrawnBins, common, edges_of
+from shoal.distributions.bins import DrawnBins, edges_of, smooth
 from shoal.distributions.estimates import Distributions
 from shoal.distributions.parts import Drawn, narrowed
 from shoal.distributions.request import Request
@@ -114,7 +114,7 @@ class BinsPart(DrawnPart):
         noise = 2.0**BITS / total
         found = None
         if self.rounds or self.few:
-            found = common([[*each] for each in self.rounds], lattice.bits)
+            found = smooth([[*each] for each in self.rounds], self.edges, lattice.bits)
         half_tick = width / 2 / top
         return Bins(parts, noise, self.moved, edges, half_tick, found)
 
