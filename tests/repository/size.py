@@ -20,11 +20,11 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 69_341),
-    "theory": (("theory",), 15_501),
+    "theory": (("theory",), 15_539),
     "trials": (("trials",), 48_745),
     "means": (("means",), 13_237),
     "presence": (("presence",), 20_608),
-    "distributions": (("distributions",), 16_084),
+    "distributions": (("distributions",), 16_386),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 25_876),
     "privacy": (("privacy",), 12_534),
@@ -53,11 +53,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 9.38, 0.3
-STUDIES = 55_745
+STUDIES = 57_551
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 29_256),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_670),
+    "tests": (("tests", "conftest.py"), ".py", 29_389),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_688),
 }
 
 
