@@ -164,7 +164,8 @@ def effects(
         assigned: Column of the group (class, village) that was assigned to an arm whole.
         control: The arm that others are compared with; by default the first of two arms in sorted
             order.
-        missing: Rows that lack a value: `refuse` them, or drop them as `public`.
+        missing: Rows that lack a value: `refuse` them, or drop them as `public`. With `worst`
+            intervals hold whatever missing outcomes are, and who lacks one is private.
         missing_value: What a missing outcome counts as.
         sd: Expected standard deviation of outcomes; only predictions rest on it.
         expected: Of a ratio the expected means of numerator and denominator.
@@ -222,6 +223,9 @@ def effects(
     for each in names:
         asked = asked.effect(by=each)
     levels = domains[0] if source.denominator is None else domains
-    planned = asked.plan(levels, epsilon, sd=sd, expected=expected, lift=lift).with_source(source)
+    unlike = "worst" if missing == "worst" else "refuse"
+    planned = asked.plan(
+        levels, epsilon, sd=sd, expected=expected, lift=lift, missing=unlike
+    ).with_source(source)
     print(planned)
     return planned.release(outcomes, study, ledger=ledger, name=name, noise=noise)

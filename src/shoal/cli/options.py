@@ -109,7 +109,13 @@ Guide = Annotated[
 RecordsPerUser = Annotated[
     int | None, first("Each user counts for at most so many records.", "--records-per-user")
 ]
-Missing = Annotated[str, later("Missing values: refuse, or public (drop rows if all know them).")]
+Missing = Annotated[
+    str,
+    later(
+        "Missing values: refuse, or public (drop rows if all know them); of questions of a trial "
+        "also worst (intervals hold whatever missing outcomes are)."
+    ),
+]
 
 # What is asked for.
 Epsilon = Annotated[str, first("Total privacy loss of a user or unit, such as 1.")]

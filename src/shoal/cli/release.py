@@ -62,8 +62,10 @@ def release(
 
 def has_levels(kind: str, plan_or_results: Any) -> bool:
     """Whether a release has intervals for some confidences only, from 0.8 to 0.995."""
+    from shoal.release.plan import ANSWERING
+
     is_normal_mean = getattr(plan_or_results, "interval_by", "") == "normal"
-    return is_normal_mean or kind in ("histogram", "questions", "ratios")
+    return is_normal_mean or kind in ("histogram", *ANSWERING)
 
 
 def check_shown(
@@ -105,12 +107,14 @@ def _text(done: Any, confidence: float) -> str:
     For a trial, two notes come first: what happens to outcomes outside the domain, and how the
     release was made or when its intervals hold.
     """
+    from shoal.release.plan import ANSWERING
+
     plan = done.plan
     if plan.family != "trial":
         return in_words(done, confidence)
     # Tables say the reason for their choice, and histograms have none.
     note = getattr(plan, "reason", "histograms of cells, with noise")
-    if plan.kind in ("questions", "ratios"):
+    if plan.kind in ANSWERING:
         moved = "outcomes outside the range are moved to its ends"
         note = ""
         assignment_is_said = plan.source and plan.source.assigned

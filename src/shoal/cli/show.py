@@ -44,6 +44,7 @@ def show_release(
     """
     import shoal
     from shoal.publishing import write_all
+    from shoal.release.plan import ANSWERING
 
     read = {"MANIFEST": manifest, "--ledger": ledger, "--groups": groups}
     check_places(read, force=force, table=output, record=record, picture=picture)
@@ -69,7 +70,7 @@ def show_release(
         lines += map(str, tables)
         results = [each for table in tables for each in table]
         documents = [each.to_document() for each in results]
-        if done.said.kind in ("questions", "ratios"):
+        if done.said.kind in ANSWERING:
             document = {"answers": documents}
         else:
             document = {"effects": documents}

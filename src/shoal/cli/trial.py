@@ -237,7 +237,8 @@ def ask(
         study, _ = read_trial(data, source, domains, names, control=control)
         asked = _asked(study, subgroups, formulas, effect=effect, precision=precision, means=means)
         levels = domains if ratio else domains[0]
-        made = asked.plan(levels, epsilon, sd=sd, expected=expected, lift=lift)
+        unlike = "worst" if missing == "worst" else "refuse"
+        made = asked.plan(levels, epsilon, sd=sd, expected=expected, lift=lift, missing=unlike)
     _finish(made, source, output=output, picture=picture, force=force, as_json=as_json)
 
 

@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 from shoal.pictures import shapes
 from shoal.pictures.shapes import GREY, MOST_NAMED
 from shoal.privacy.budget import show
+from shoal.release.plan import ANSWERING
 from shoal.trials import Forecast, Release
 from shoal.trials.forecasting import NAMES
-from shoal.trials.plan import ANSWERING
+from shoal.trials.questions.bounds import BoundsPlan
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.questions.ratios import RatiosPlan
+from shoal.trials.questions.sides import SidesPlan
 
 # The picture of a forecast has losses from an eighth to eight times the plan's.
 _FACTORS = 2.0 ** np.arange(-3, 4)
@@ -70,7 +72,7 @@ def _effects(trial: Release, confidence: float, unit: str) -> Figure:
     return figure
 
 
-def draw_widths(plan: QuestionsPlan | RatiosPlan) -> Figure:
+def draw_widths(plan: QuestionsPlan | SidesPlan) -> Figure:
     """Draws half of each question's predicted 95% interval, with noise and without."""
     found = plan.predicted
     halves = {
@@ -107,4 +109,5 @@ PLANNED: dict[type, Callable[[Any], Figure]] = {
     Forecast: draw_plan,
     QuestionsPlan: draw_widths,
     RatiosPlan: draw_widths,
+    BoundsPlan: draw_widths,
 }

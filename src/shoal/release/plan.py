@@ -41,13 +41,15 @@ Private = TypeVar("Private")
 Drawn = TypeVar("Drawn")
 # The errors that parts of a damaged document lead to.
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+# The kinds of trials that answer questions.
+ANSWERING = ("questions", "ratios", "bounds")
 
 
 class Source(Model):
     """The public names of columns of the file that a plan of a mean or a trial is for."""
 
     value: Text
-    missing: Literal["refuse", "public"] = "refuse"
+    missing: Literal["refuse", "public", "worst"] = "refuse"
     single_arm: Literal["refuse", "drop"] = "refuse"
     user: Text | None = None
     arm: Text | None = None

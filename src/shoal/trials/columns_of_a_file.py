@@ -56,7 +56,8 @@ def read(
         unit: Column of names of units, which are kept, for a table of units.
         assigned: Column of the group that was assigned to an arm whole.
         control: The arm that others are compared with.
-        missing: Rows that lack a value: `refuse` them, or drop them as `public`.
+        missing: Rows that lack a value: `refuse` them, drop them as `public`, or keep missing
+            outcomes for a plan with missing="worst".
         missing_value: What a missing outcome counts as.
 
     Returns:

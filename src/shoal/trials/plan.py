@@ -31,7 +31,7 @@ from shoal.release import envelope, release
 from shoal.release import plan as plans
 from shoal.release.columns import check_column, check_rows, is_unit
 from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Text
-from shoal.release.plan import Source
+from shoal.release.plan import ANSWERING, Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
 from shoal.trials.domain import Domain
 from shoal.trials.results import Answers, Effects
@@ -39,10 +39,8 @@ from shoal.trials.units import Units
 
 # Smaller deltas may be below all floating-point numbers.
 _LEAST_DELTA = Fraction(1, 10**100)
-Kind = Literal["table", "cluster_prior", "histogram", "questions", "ratios"]
+Kind = Literal["table", "cluster_prior", "histogram", "questions", "ratios", "bounds"]
 KINDS = get_args(Kind)
-# The kinds that answer questions.
-ANSWERING = ("questions", "ratios")
 
 
 def check_delta(delta: Amount) -> Fraction:
@@ -502,8 +500,8 @@ class Plan(plans.Plan[Private, Any]):
         return found
 
 
-def in_order(outcomes: Any, domain: Domain, study: Units) -> Floats:
-    """Returns an outcome of units in the design's order, and refuses missing ones."""
+def in_order(outcomes: Any, domain: Domain, study: Units, *, missing: bool = False) -> Floats:
+    """Returns an outcome of units in the design's order, and refuses missing ones if not told."""
     numbers = domain.numbers(outcomes)
     if len(numbers) != study.all_rows:
         raise DataError(
@@ -511,11 +509,13 @@ def in_order(outcomes: Any, domain: Domain, study: Units) -> Floats:
             "give columns of the same length, with one outcome for each row of the experiment",
         )
     ordered = numbers[study.rows]
-    if not np.isfinite(ordered).all():
+    unusable = np.isinf(ordered) if missing else ~np.isfinite(ordered)
+    if unusable.any():
         raise DataError(
             "there are missing or infinite outcomes",
-            "clean the data, or leave units out with keep= (--missing public) if it is public "
-            "which outcomes are missing",
+            "clean the data; or say what a missing one counts as with missing_value= "
+            '(--missing-value), ask for bounds with missing="worst" (--missing worst), or leave '
+            "units out with keep= (--missing public) if it is public who lacks one",
         )
     return ordered
 

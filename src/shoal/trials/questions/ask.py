@@ -15,6 +15,7 @@ from shoal.privacy.budget import Amount
 from shoal.threads import one_thread
 from shoal.trials.design import ARM, Design
 from shoal.trials.domain import Domain, domain_of
+from shoal.trials.questions.bounds import BoundsPlan, bounds_of
 from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
 from shoal.trials.questions.ratios import RatiosPlan, ratios_of
@@ -146,7 +147,8 @@ class Questions:
         sd: float | None = None,
         expected: tuple[float, float] | None = None,
         lift: bool = False,
-    ) -> QuestionsPlan | RatiosPlan:
+        missing: str = "refuse",
+    ) -> QuestionsPlan | RatiosPlan | BoundsPlan:
         """Shares the noise among the questions, before any outcome is read.
 
         Warns of questions that rest on few units, and where a covariate shows that units may not
@@ -166,6 +168,8 @@ class Questions:
             expected: Of a ratio the expected means of numerator and denominator, such as (0.3, 3).
                 They decide how noise is shared, and what is predicted.
             lift: Of a ratio show also ratio/ratio of the control - 1: nothing more is released.
+            missing: With `worst`, intervals hold whatever missing outcomes are, and who lacks one
+                is private; else none may be missing.
 
         Returns:
             The plan; nothing is spent.
@@ -179,7 +183,13 @@ class Questions:
         design = self.design
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
+        worst = checks.choice(missing, ("refuse", "worst"), "missing") == "worst"
         if isinstance(domain, tuple | list):
+            if worst:
+                raise InputError(
+                    "a ratio has no missing outcomes: a user without a row has 0",
+                    'leave missing="worst" out',
+                )
             return self._ratios(domain, epsilon, sd=sd, expected=expected, with_lift=lift)
         if expected is not None or lift:
             raise InputError(
@@ -191,6 +201,8 @@ class Questions:
         usual = (_LARGEST if len(domain.levels) == 2 else USUAL) * width
         given = usual if sd is None else sd
         sd = checks.number(given, "sd", least=_LEAST_SD * width, most=width, example=width / 4)
+        if worst:
+            return bounds_of(design, self.entries, domain, epsilon, sd)
         asked = {"domain": domain, "epsilon": epsilon, "entries": self.entries, "sd": sd}
         request = QuestionsRequest.of(**asked)
         loss = request.epsilon

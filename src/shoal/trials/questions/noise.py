@@ -18,7 +18,13 @@ from shoal.errors import InputError
 from shoal.trials.design import ARM, CLUSTER, Design
 from shoal.trials.questions.numbers import MOST_UNITS, Choice, fitted_rows, fitted_sums
 from shoal.trials.questions.variances import MEANS_SHARE, MEANS_SHARES, grouped_by, means_needed
-from shoal.trials.questions.weights import REGRESSION, Block, group_means, lengths
+from shoal.trials.questions.weights import (
+    REGRESSION,
+    Block,
+    QuestionEntry,
+    group_means,
+    lengths,
+)
 
 # The largest number of questions whose sums are searched for.
 _MOST_SEARCHED = 256
@@ -95,9 +101,7 @@ def choices(
                 f"{many} questions are too many with regressions",
                 f"ask at most {_MOST_SEARCHED}",
             )
-        # All effects and means follow from sums of clusters, arms and subgroups.
-        sums = design.codes(list(dict.fromkeys([CLUSTER, ARM, *subgroups])))
-        yield fitted_sums(_few(sums), design.many, epsilon, by)
+        yield from choices_of_cells(design, entries, epsilon)
         return
     main, means_follow = best
     if means_follow or means is None:
@@ -107,6 +111,17 @@ def choices(
     for share in MEANS_SHARES:
         rows = np.concatenate([(1 - share) * main, share * (means > 0)])
         yield fitted_rows(rows / width, design.many, epsilon, by)
+
+
+def choices_of_cells(
+    design: Design, entries: Sequence[QuestionEntry], epsilon: Fraction
+) -> Iterator[Choice]:
+    """Yields sums of clusters, arms and subgroups, from which all effects and means follow."""
+    names = [ARM, *(each.by for each in entries if each.by)]
+    if len(design.clusters) > 1:
+        names.append(CLUSTER)
+    sums = design.codes(list(dict.fromkeys(names)))
+    yield fitted_sums(_few(sums), design.many, epsilon, grouped_by(design, entries))
 
 
 def _best(

@@ -155,9 +155,8 @@ class Numbers:
         numbers = tuple(noise.add_laplace(self.sums_of(clipped, kind), BITS, NUMBERS))
         if not self.moment_step:
             return QuestionsDrawn(numbers=numbers, moments=())
-        squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)
-        np.add.at(squares, groups[kind], clipped**2)
-        steps = [each // self.moment_step for each in squares.tolist()]
+        squares = sums_by(groups[kind], clipped**2)
+        steps = [each // self.moment_step for each in squares]
         return QuestionsDrawn(
             numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, MOMENTS))
         )
@@ -207,6 +206,13 @@ class Numbers:
     def moment_value(self, width: float) -> float:
         """The value of one step of a second moment, in the outcome's squared unit."""
         return self.moment_step * (width / TICKS) ** 2
+
+
+def sums_by(group: Ints, numbers: Ints) -> list[int]:
+    """Returns exact sums of private numbers by group."""
+    found = np.zeros(int(group.max()) + 1, dtype=np.int64)
+    np.add.at(found, group, numbers)
+    return [int(each) for each in found]
 
 
 def _product(row: Ints, sums: Ints) -> int:

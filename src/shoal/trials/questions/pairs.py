@@ -28,6 +28,7 @@ from shoal.trials.questions.numbers import (
     Choice,
     Numbers,
     fitted,
+    sums_by,
 )
 
 # Second moments of a group of units.
@@ -108,7 +109,7 @@ class Pair:
         plain = list[int]()
         steps = self.moment_steps
         of_unit = groups[kind]
-        squares = [_by_group(each, of_unit) for each in (x * x, y * y, x * y)]
+        squares = [sums_by(of_unit, each) for each in (x * x, y * y, x * y)]
         a, b = self.most_steps
         for xx, yy, xy in zip(*squares, strict=True):
             mixed = a * a * xx - 2 * a * b * xy + b * b * yy
@@ -160,10 +161,3 @@ def pair_choice(choice: Choice, many: Ints, epsilon: Fraction, share: float) -> 
         wanted = choice.steps.astype(np.float64) * float(epsilon / each)
         steps.append(fitted(parts, many, wanted, each, moments=False).steps)
     return PairChoice(**parts, first_steps=steps[0], second_steps=steps[1])
-
-
-def _by_group(squares: Ints, group: Ints) -> list[int]:
-    """Returns exact sums of private squares by group."""
-    found = np.zeros(int(group.max()) + 1, dtype=np.int64)
-    np.add.at(found, group, squares)
-    return [int(each) for each in found]

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.errors import DocumentError
 from shoal.verification.recount import (
+    bounds,
     distributions,
     means,
     presence,
@@ -55,6 +56,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[
     "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
     "distributions": (distributions.entries_of, distributions.differences),
     "questions": (reading.of_questions, questions.differences),
+    "bounds": (reading.of_bounds, bounds.differences),
     "ratios": (reading.of_ratios, ratios.differences),
     "presence": (reading.of_presence, presence.differences),
     "mean": (reading.of_mean, means.differences),

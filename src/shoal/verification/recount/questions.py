@@ -25,7 +25,7 @@ DEVIATION = 2.0**BITS * math.sqrt(noise.laplace_variance(BITS)) / TICKS
 
 def differences(asked: Release) -> Iterator[str]:
     """Yields what does not follow from the released numbers."""
-    loss = _loss(asked)
+    loss = loss_of(asked)
     middle = asked.low + asked.width / 2
     stated = asked.epsilon - asked.clustering_epsilon
     if loss is None or not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
@@ -49,7 +49,7 @@ def differences(asked: Release) -> Iterator[str]:
         yield from differs("answer, its error and interval", stated_answer, true, 0.0, slack)
 
 
-def _loss(asked: Release) -> Fraction | None:
+def loss_of(asked: Release) -> Fraction | None:
     """Returns the most that a unit loses; None if weights are too large or moments not free."""
     # The steps by which an outcome moves each number, rounded upwards.
     moved = -(-np.abs(asked.rows) * TICKS // asked.steps[:, None])

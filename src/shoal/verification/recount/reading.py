@@ -238,6 +238,20 @@ def of_ratios(plan: Document, results: Document) -> Document:
     }
 
 
+def of_bounds(plan: Document, results: Document) -> Document:
+    """Returns the entries of means of outcomes that may be missing."""
+    found = _design(plan) | {"confidence": _CONFIDENCE}
+    drawn = results["drawn"]
+    own = _released(found, found["steps"], drawn["numbers"], found["levels"])
+    # Missing outcomes have the sizes of the same weights.
+    missing = own | {"rows": np.abs(own["rows"]), "drawn_numbers": drawn["missing"]}
+    return found | {
+        "outcomes": [Release(**found | each) for each in (own, missing)],
+        "drawn_moments": drawn["moments"],
+        "answers": _answers(results),
+    }
+
+
 def _released(found: Document, steps: Array, numbers: Any, levels: Array) -> Document:
     """Returns the released rows and numbers of an outcome, and its range."""
     sums = found["sums"]
