@@ -34,6 +34,9 @@ PLANS: dict[str, Make] = {
     "several": lambda study, domain: (
         study.ask().effect(weights="precision").regression(["arm", "age"]).plan(domain, "1/2")
     ),
+    "bounds": lambda study, domain: (
+        study.ask().effect("sex").means().plan(domain, 2, missing="worst")
+    ),
 }
 SPACES = {
     "counts": Domain.counts(0, 10),
@@ -81,9 +84,10 @@ class Trial:
     def neighbour(self, rng: np.random.Generator) -> Release:
         """One outcome is another; rows come in another order."""
         low, high, outcome = self.domain.levels[0], self.domain.levels[-1], self.outcome.copy()
-        outcome[int(rng.integers(len(outcome)))] = rng.choice(
-            [low, high, -1e9, 1e9, low + 0.4999, rng.uniform(low, high)]
-        )
+        others = [low, high, -1e9, 1e9, low + 0.4999, rng.uniform(low, high)]
+        if self.make is PLANS["bounds"]:
+            others = [np.nan]
+        outcome[int(rng.integers(len(outcome)))] = rng.choice(others)
         by_value = rng.random() < 0.5
         order = np.argsort(outcome, kind="stable") if by_value else rng.permutation(len(outcome))
         # Rounding uses a word a row: where rows have no names they keep theirs.

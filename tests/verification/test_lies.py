@@ -2,6 +2,7 @@
 
 import copy
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, ShoalWarning
 from shoal.trials import Experiment
 from tests.support import flights, replay_trials
 from tests.support.releases import releases
@@ -31,6 +32,19 @@ def _trial(name: str, units: int = 60) -> Any:
     return plan.release(rng.uniform(-3, 5, units), study, outcome_name="score")
 
 
+def _two_columns(units: int = 90) -> Any:
+    """A release of ratios in clusters and subgroups, with lifts."""
+    rng = np.random.default_rng(6)
+    at = np.arange(units)
+    domain = replay_trials.SPACES["counts"]
+    study = Experiment(at % 2, at // 2 % 3, {"sex": at // 6 % 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        plan = study.ask().effect("sex").means().plan([domain, domain], 3, lift=True)
+    both = rng.integers(0, 11, (2, units)).astype(float)
+    return plan.release(both, study, outcome_name="score")
+
+
 MADE: dict[str, Any] = {
     "cells": _cells,
     "mean": lambda _: releases()["unbiased mean"](),
@@ -38,6 +52,8 @@ MADE: dict[str, Any] = {
     "prior": lambda _: _trial("cluster_prior, pooled"),
     "histogram": lambda _: _trial("histogram"),
     "questions": lambda _: _trial("several"),
+    "ratios": lambda _: _two_columns(),
+    "bounds": lambda _: _trial("bounds"),
 }
 
 

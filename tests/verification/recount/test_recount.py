@@ -110,7 +110,7 @@ def intervals(manifest: Manifest) -> Iterator[tuple[Any, ...]]:
     if manifest["kind"] == "mean":
         yield "results", "interval"
     for at, each in enumerate(results.get("estimates", ()) if isinstance(results, dict) else ()):
-        if manifest["kind"] == "questions":
+        if manifest["kind"] in ("questions", "bounds"):
             yield "results", "estimates", at, "interval"
             continue
         # With three arms some cells have one unit, and are taken together; noise of histograms and

@@ -240,13 +240,15 @@ def of_ratios(plan: Document, results: Document) -> Document:
 
 def of_bounds(plan: Document, results: Document) -> Document:
     """Returns the entries of means of outcomes that may be missing."""
-    found = _design(plan) | {"confidence": _CONFIDENCE}
+    found = _design(plan)
     drawn = results["drawn"]
     own = _released(found, found["steps"], drawn["numbers"], found["levels"])
     # Missing outcomes have the sizes of the same weights.
     missing = own | {"rows": np.abs(own["rows"]), "drawn_numbers": drawn["missing"]}
     return found | {
-        "outcomes": [Release(**found | each) for each in (own, missing)],
+        "outcomes": [
+            Release(**found | each | {"confidence": _CONFIDENCE}) for each in (own, missing)
+        ],
         "drawn_moments": drawn["moments"],
         "answers": _answers(results),
     }
