@@ -135,6 +135,26 @@ def test_whole_clusters_in_one_arm_are_sent_to_assigned(rule: str) -> None:
     assert "single_arm" not in str(caught.value)
 
 
+def test_a_covariate_of_many_values_makes_few_kinds() -> None:
+    """A thousand steps of its range, both ends included; a plan says so, and names no other."""
+    rng = np.random.default_rng(3)
+    age = rng.normal(40, 9, 30_000)
+    arm = np.arange(30_000) % 2
+    few = np.arange(30_000) % 7
+    study = Experiment(arm, covariates={"age": age, "few": few})
+    values = np.array(study.design.covariate("age").values)
+    assert len(values) <= 1001
+    assert (values[0], values[-1]) == (age.min(), age.max())
+    steps = (values - values[0]) / (values[-1] - values[0]) * 1000
+    np.testing.assert_allclose(steps, np.rint(steps), atol=1e-9)
+    given = values[study.design.covariate("age").codes[study.design.kind_of_unit]]
+    assert np.abs(given - age[study.rows]).max() <= np.ptp(age) / 2000 * (1 + 1e-9)
+    plan = study.ask().regression(["arm", "age"]).plan("binary", 1)
+    assert "rounded to 1,000 steps of their range: age\n" in f"{plan}\n"
+    whole = Experiment(arm, covariates={"age": age, "few": few}, exact=True)
+    assert len(whole.design.many) == 30_000
+
+
 def test_a_design_that_does_not_fit_its_units_is_refused() -> None:
     """Codes beyond the values, kinds of nobody, a cell that is not there."""
     good = Experiment(ARM, covariates={"age": AGE}).design.to_document()

@@ -291,6 +291,14 @@ Between = Annotated[float, later("Expected share of the variance that lies betwe
 EffectSize = Annotated[
     float | None, first("Effect for which to compute the power, such as 0.05.", "--effect")
 ]
+Caps = Annotated[
+    tuple[float, float, float] | None,
+    first(
+        "Show what caps on amounts would cost, for guesses of the part of units with an amount, "
+        "and of their median and mean, such as 0.1 40 90.",
+        metavar="SHARE MEDIAN MEAN",
+    ),
+]
 Power = Annotated[float, later("Power at which the least detectable effect is computed.")]
 OtherUnits = Annotated[
     list[int] | None, later("Compare other numbers of units.", "--against-units")

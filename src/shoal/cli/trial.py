@@ -42,6 +42,7 @@ def plan(
     mean: o.Mean = None,
     sd: o.Deviation = None,
     between: o.Between = 0.0,
+    caps: o.Caps = None,
     power: o.Power = 0.8,
     confidence: o.Confidence = 0.95,
     against_units: o.OtherUnits = None,
@@ -99,9 +100,16 @@ def plan(
     nothing_left(settings, *_SETTINGS)
     if output is not None:
         raise InputError("a forecast cannot be saved", "leave --output out, or give --mechanism")
+    sizes = _sizes(data, units, source, outcomes, control)
+    if caps is not None:
+        part, median, middle = caps
+        tried = trials.caps(sizes, share=part, median=median, mean=middle, epsilon=losses[0])
+        rows = tried.table().to_pylist()
+        finish(tried, document=lambda: {"caps": rows}, force=force, as_json=as_json)
+        return
     with working("forecasting"):
         found = trials.forecast(
-            _sizes(data, units, source, outcomes, control),
+            sizes,
             outcomes,
             losses[0],
             delta=delta,

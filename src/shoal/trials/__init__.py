@@ -7,6 +7,7 @@ counts, and `ask` answers to questions that are known beforehand, whose noise is
 """
 
 from shoal.intervals import detectable, power
+from shoal.trials.caps import Caps, caps
 from shoal.trials.cluster_prior import ClusterPrior
 from shoal.trials.columns_of_a_file import read
 from shoal.trials.domain import Domain
@@ -20,6 +21,7 @@ from shoal.trials.results import Answer, Answers, Effect, Effects, Inference
 __all__ = [
     "Answer",
     "Answers",
+    "Caps",
     "ClusterPrior",
     "Domain",
     "Effect",
@@ -31,6 +33,7 @@ __all__ = [
     "Plan",
     "Questions",
     "Release",
+    "caps",
     "detectable",
     "forecast",
     "power",

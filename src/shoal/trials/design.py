@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from shoal import checks, documents
 from shoal.arrays import Floats, Ints
@@ -53,11 +53,15 @@ def _clustering(epsilon: Amount) -> Fraction:
 
 
 class Covariate(Model):
-    """A public column: its distinct values, rising, and which of them each kind of unit has."""
+    """A public column: its distinct values, rising, and which of them each kind of unit has.
+
+    Numbers may be `rounded` to steps of their range.
+    """
 
     name: str
     values: tuple[float, ...] | tuple[str, ...]
     codes: Integers
+    rounded: bool = Field(default=False, exclude_if=lambda each: not each)
 
     @property
     def numeric(self) -> bool:

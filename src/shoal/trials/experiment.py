@@ -43,6 +43,9 @@ class Experiment(Units):
         keep: Which rows count, booleans of shape (rows,), if that is public: for example those
             whose outcome is known, if it is public which outcomes are missing.
         clustering_epsilon: The loss by which private clusters were made; it is charged, too.
+        exact: Keep covariates of more than 1,000 different numbers as they are, which is slow; else
+            they are rounded to 1,000 steps of their range, and effects are those given the rounded
+            column.
 
     Raises:
         InputError: Unusable names or rules, an unknown control, none of three arms or more, or an

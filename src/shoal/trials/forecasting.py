@@ -448,21 +448,27 @@ def forecast(
     confidence = checks.check_confidence(confidence)
     power = intervals.check_power(power)
     effect = checks.optional(effect, checks.number, "effect", least=-_LARGEST, most=_LARGEST)
-    if isinstance(sizes, Integral | bool):
-        parts = _SHARES if shares is None else shares
-        table = even(sizes, 1 if clusters is None else clusters, parts)
-    elif clusters is not None or shares is not None:
-        raise InputError(
-            "clusters or shares are given together with sizes of cells",
-            "give either a table of sizes, or units, clusters and shares",
-        )
-    else:
-        table = _checked(sizes)
+    table = sizes_of(sizes, clusters, shares)
     losses = check_epsilon(epsilon), check_delta(delta)
     made = Forecast(table, domain, *losses, expected, effect, confidence, power)
     # Unusable confidences, powers and effects are found here.
     _ = made.rows
     return made
+
+
+def sizes_of(
+    sizes: ArrayLike | int, clusters: int | None = None, shares: Sequence[float] | None = None
+) -> Ints:
+    """Returns units of each cell, from a table or from their number and even clusters."""
+    if isinstance(sizes, Integral | bool):
+        parts = _SHARES if shares is None else shares
+        return even(sizes, 1 if clusters is None else clusters, parts)
+    if clusters is not None or shares is not None:
+        raise InputError(
+            "clusters or shares are given together with sizes of cells",
+            "give either a table of sizes, or units, clusters and shares",
+        )
+    return _checked(sizes)
 
 
 def noise_of_effects(

@@ -22,6 +22,7 @@ from shoal.checks import check_confidence
 from shoal.data.columns_in_memory import paired
 from shoal.documents.model import Model, checked
 from shoal.errors import DataError, InputError, ShoalWarning, printable
+from shoal.files.text_table import counted
 from shoal.privacy.accounting import Stated, Step, account
 from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
@@ -223,6 +224,17 @@ class Plan(plans.Plan[Private, Any]):
     @abstractmethod
     def check_drawn(self, drawn: Any) -> None:
         """Raise a ValueError unless there are as many drawn numbers as the plan draws."""
+
+    def answers_head(self, many: int) -> str:
+        """Returns the first line of answers: of a log also what the outcome of a user is."""
+        control = printable(self.design.arm_names[0])
+        of = ""
+        if self.source is not None and self.source.of_log:
+            ends = [f"{each.levels[0]:g} to {each.levels[-1]:g}" for each in self.domains]
+            of = f" on {printable(self.source.outcome)} within {' and '.join(ends)}"
+        return (
+            f"{counted(many, 'answer')}{of}, epsilon {show(self.loss.epsilon)}; control: {control}"
+        )
 
     def _head(self, what: str) -> str:
         """Returns the first lines of a plan's text: the request, and what is protected."""

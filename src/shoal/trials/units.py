@@ -25,6 +25,8 @@ _MOST_ARMS = 64
 _MOST_COVARIATES = 64
 # The most characters of a covariate's name.
 _LONGEST = 100
+# More different numbers of a covariate are rounded, as each would make a kind of units.
+_MOST_VALUES = 1000
 # The smallest and the largest number of a covariate: sums of squares of regressors must be finite
 # and above 0.
 _SMALLEST = 1e-50
@@ -70,6 +72,7 @@ class Units:
         single_arm: str = "refuse",
         keep: Any = None,
         clustering_epsilon: Amount = 0,
+        exact: bool = False,
     ) -> None:
         checks.choice(single_arm, ("refuse", "drop"), "single_arm")
         given = {} if covariates is None else checks.mapping(covariates, "covariates")
@@ -92,7 +95,7 @@ class Units:
         paired({}, self.given)
         cells = _cells(self.given, self.all_rows, control, single_arm)
         self.left_out = cells.left_out
-        columns = [_covariate(name, each, cells.rows) for name, each in named.items()]
+        columns = [_covariate(name, each, cells.rows, exact=exact) for name, each in named.items()]
         public = [cells.cell]
         if groups is not None:
             public.append(_ranked(groups, "assigned", cells.rows)[1])
@@ -264,8 +267,11 @@ def _name(name: Any) -> str:
     )
 
 
-def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
-    """Returns a column of numbers, booleans or texts, with a value for each row that counts."""
+def _covariate(name: str, values: Any, rows: Ints, *, exact: bool) -> Covariate:
+    """Returns a column of numbers, booleans or texts, with a value for each row that counts.
+
+    More than 1,000 different numbers are rounded to 1,000 steps of their range, unless `exact`.
+    """
     numbers = private_numbers(values)
     if numbers is None or numbers.ndim != 1:
         texts = keys.as_array(values, name)
@@ -291,7 +297,16 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
             )
         # Zero has one sign here, so that equal columns make equal questions.
         levels, place = np.unique(numbers + 0.0, return_inverse=True)
-        found = Covariate(name=name, values=tuple(levels.tolist()), codes=place)
+        rounded = len(levels) > _MOST_VALUES and not exact
+        if rounded:
+            low = levels[0]
+            step = (levels[-1] - low) / _MOST_VALUES
+            levels, again = np.unique(
+                low + step * np.rint((levels - low) / step), return_inverse=True
+            )
+            place = again[place]
+        values = tuple(levels.tolist())
+        found = Covariate(name=name, values=values, codes=place, rounded=rounded)
     if len(found.values) < FEWEST:
         raise InputError(f"the covariate {name!r} is the same for all units", "leave it out")
     return found

@@ -16,7 +16,6 @@ from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
 from shoal.privacy.accounting import Step
-from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
 from shoal.trials.design import ARM
@@ -219,11 +218,7 @@ class QuestionsPlan(Plan):
             notes += [*self._few_units(block), *self._rare(drawn, block)]
             if self.design.group is not None and block.of_regression:
                 notes.append(_BETWEEN.removeprefix("; "))
-        head = (
-            f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}; control: "
-            f"{printable(self.design.arm_names[0])}"
-        )
-        return Answers(tuple(found), head, tuple(notes))
+        return Answers(tuple(found), self.answers_head(len(found)), tuple(notes))
 
     def _answers(self, drawn: QuestionsDrawn, block: Block, confidence: float) -> Iterator[Answer]:
         """Yields the answers to the questions of a block."""
@@ -491,6 +486,8 @@ class QuestionsPlan(Plan):
                 assumed += _BETWEEN
         low = self.domain.levels[0]
         high = self.domain.levels[-1]
+        rounded = [printable(each.name) for each in self.design.covariates if each.rounded]
+        steps = [f"rounded to 1,000 steps of their range: {', '.join(rounded)}"] if rounded else []
         return [
             f"outcomes are from {low:g} to {high:g}; others are moved to the nearer end",
             (
@@ -501,6 +498,7 @@ class QuestionsPlan(Plan):
             f"times: how many times as wide as without noise; {assumed}",
             "max weight ratio: largest weight over the root mean square; 1 if weights are equal",
             "arms, clusters and covariates are public and are published with the release",
+            *steps,
         ]
 
     def warnings(self, *, one_by_one: bool = False) -> list[str]:

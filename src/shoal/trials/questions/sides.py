@@ -21,7 +21,6 @@ from shoal.arrays import Floats, Ints
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
-from shoal.privacy.budget import show
 from shoal.trials.design import ARM, Design
 from shoal.trials.effect_estimation import Spread
 from shoal.trials.plan import Plan
@@ -278,11 +277,7 @@ class SidesPlan(Plan):
                         confidence=wanted,
                     )
                 )
-        head = (
-            f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}; control: "
-            f"{printable(self.design.arm_names[0])}"
-        )
-        return Answers(tuple(found), head, ())
+        return Answers(tuple(found), self.answers_head(len(found)), ())
 
     def fits(self, block: Block, moments: Floats) -> tuple[Fit, Floats, Floats, Floats]:
         """Returns a block's fit and weights of its coefficients, and second moments by its groups.
