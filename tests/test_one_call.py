@@ -1,6 +1,7 @@
 """One call does what its steps do, and says the plan before."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 
 import shoal
 from shoal import trials
-from shoal.errors import InputError, ShoalError
+from shoal.errors import DataError, InputError, ShoalError
 
 RNG = np.random.default_rng(4)
 TRIPS = pa.table({
@@ -74,3 +75,75 @@ def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(InputError, match="no ledger"):
         shoal.effects(named, **asked, epsilon=1)
     assert ledger.entries()[0].charge.epsilon == pytest.approx(1)
+
+
+LOG = pa.table(
+    {
+        "who": np.arange(3000) // 3,
+        "arm": np.arange(3000) // 3 % 2,
+        "spent": np.where(np.arange(3000) % 7, np.arange(3000) % 4 * 1.0, np.nan),
+    }
+)
+
+
+def ledger_of_who(folder: Path) -> shoal.Ledger:
+    """A ledger of the users of the log."""
+    return shoal.Ledger.create(folder / "b.ledger", epsilon=3, privacy_unit="who", counts="public")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"per_user": "sum", "domain": "counts:0:9"}, "spent (sum per user) within 0 to 9"),
+        ({"per_user": "mean", "domain": "bins:0:3", "missing_value": 0}, "missing as 0 within"),
+        ({"per_user": "mean", "domain": "bins:0:3", "missing": "worst"}, "(mean per user) within"),
+        (
+            {"outcome": ("spent", "rows"), "domain": ("counts:0:9", "counts:1:3"), "lift": True},
+            "spent / rows (sums per user) within 0 to 9 and 1 to 3",
+        ),
+    ],
+)
+def test_effects_of_a_log_say_what_they_are_on(
+    asked: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each outcome of a user is charged once, to its own question; all rows are protected."""
+    book = shoal.Ledger.create(
+        tmp_path / "b.ledger", epsilon=3, privacy_unit="who", counts="public"
+    )
+    given = {"outcome": "spent", "arm": "arm", "user": "who", "epsilon": 1, "ledger": book} | asked
+    found = shoal.effects(LOG, **given)
+    assert told in str(found.estimate())
+    assert (
+        "all rows of one who, and how many; public: who takes part, arm" in capsys.readouterr().out
+    )
+    assert shoal.effects(LOG, **given).from_ledger
+    assert [each.charge.epsilon for each in book.entries()] == [pytest.approx(1)]
+    verdict = shoal.verify(found.manifest, ledger=book)
+    assert verdict.holds, verdict
+
+
+def test_other_outcomes_of_the_same_rows_are_other_questions(tmp_path: Path) -> None:
+    """The sum and the mean of a user in one domain cost twice."""
+    book = shoal.Ledger.create(
+        tmp_path / "b.ledger", epsilon=3, privacy_unit="who", counts="public"
+    )
+    given = {"outcome": "spent", "arm": "arm", "user": "who", "epsilon": 1, "ledger": book}
+    for way in ("sum", "mean"):
+        shoal.effects(LOG, **given, per_user=way, domain="bins:0:3", missing_value=1)
+    assert len(book.entries()) == 2
+    with pytest.raises(DataError, match="'who' has several rows; say what the outcome"):
+        shoal.effects(LOG, **given, domain="bins:0:3")
+    rows = {**given, "user": None, "domain": "bins:0:3"}
+    with pytest.raises(InputError, match="each row is a unit here, and the ledger counts 'who'"):
+        shoal.effects(LOG, **rows)
+    study, outcomes = trials.read(LOG, outcome="spent", arm="arm", domain="bins:0:3",
+                                  missing_value=0)  # fmt: skip
+    plan = study.ask().effect().plan("bins:0:3", 1)
+    with pytest.raises(InputError, match="each row is a unit here"):
+        plan.release(outcomes, study, ledger=book, privacy_unit="who")
+    study, outcomes = trials.read(LOG, outcome="spent", arm="arm", domain="bins:0:3", user="who",
+                                  per_user="sum")  # fmt: skip
+    with pytest.raises(DataError, match=r"the outcomes are .* and the plan is for"):
+        plan.with_source(study.source.model_copy(update={"per_user": "mean"})).release(
+            outcomes, study, ledger=book
+        )

@@ -25,7 +25,7 @@ BENCH_MODULES = tuple(
     f"bench_{each}"
     for each in (
         *("system", "cost", "cells", "honest", "distributions", "presence"),
-        *("trials", "questions", "unbiased"),
+        *("trials", "questions", "ratios", "unbiased"),
     )
 )
 ALL = "all"

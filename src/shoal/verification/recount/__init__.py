@@ -10,13 +10,12 @@ import numpy as np
 
 from shoal.errors import DocumentError
 from shoal.verification.recount import (
-    bounds,
     distributions,
     means,
     presence,
     questions,
-    ratios,
     reading,
+    sides,
     trials,
 )
 from shoal.verification.recount.cells_loss import Losses
@@ -56,8 +55,8 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[
     "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
     "distributions": (distributions.entries_of, distributions.differences),
     "questions": (reading.of_questions, questions.differences),
-    "bounds": (reading.of_bounds, bounds.differences),
-    "ratios": (reading.of_ratios, ratios.differences),
+    "bounds": (reading.of_bounds, sides.differences),
+    "ratios": (reading.of_ratios, sides.differences),
     "presence": (reading.of_presence, presence.differences),
     "mean": (reading.of_mean, means.differences),
     **dict.fromkeys(

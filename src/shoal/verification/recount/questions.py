@@ -50,13 +50,8 @@ def differences(asked: Release) -> Iterator[str]:
 
 
 def loss_of(asked: Release) -> Fraction | None:
-    """Returns the most that a unit loses; None if weights are too large or moments not free."""
-    # The steps by which an outcome moves each number, rounded upwards.
-    moved = -(-np.abs(asked.rows) * TICKS // asked.steps[:, None])
-    largest = int(max(moved.sum(axis=0).astype(object)))
-    # Products of larger weights would not fit 64 bits.
-    if int(np.abs(asked.rows).max()) > 2**40:
-        return None
+    """Returns the most that a unit loses; None if second moments are not free."""
+    largest = most_of(asked)
     if not asked.moment_step:
         return Fraction(largest, 2**BITS)
     # Second moments are free if they move no more steps than numbers do, except for one step of
@@ -65,6 +60,15 @@ def loss_of(asked: Release) -> Fraction | None:
         return None
     rounding = int((asked.rows != 0).sum(axis=0).max()) if asked.alone else len(asked.steps)
     return Fraction(largest + rounding, 2**BITS)
+
+
+def most_of(asked: Release) -> int:
+    """Returns the most steps by which an outcome moves numbers, each rounded upwards."""
+    moved = -(-np.abs(asked.rows) * TICKS // asked.steps[:, None])
+    # Products of larger weights would not fit 64 bits.
+    if int(np.abs(asked.rows).max()) > 2**40:
+        raise ValueError("weights are too large")
+    return int(max(moved.sum(axis=0).astype(object)))
 
 
 def recovered_by(asked: Release, rows: Array) -> Array:
