@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "publishing.py", "__main__.py"), 14_582),
     "pictures": (("pictures",), 6_331),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_335),
-    "verification": (("verification",), 33_232),
+    "verification": (("verification",), 32_683),
     "other modules": (
         (
             "__init__.py",
@@ -53,11 +53,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 9.38, 0.3
-STUDIES = 57_551
+STUDIES = 58_975
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 29_629),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_747),
+    "tests": (("tests", "conftest.py"), ".py", 29_702),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_774),
 }
 
 
