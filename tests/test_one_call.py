@@ -147,3 +147,49 @@ def test_other_outcomes_of_the_same_rows_are_other_questions(tmp_path: Path) -> 
         plan.with_source(study.source.model_copy(update={"per_user": "mean"})).release(
             outcomes, study, ledger=book
         )
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"domain": "counts:1:5", "missing_value": 0}, "missing_value is 0"),
+        ({"domain": "bins:0:3", "missing_value": 1, "missing": "public"}, "something else does"),
+        ({"domain": "bins:0:3", "missing_value": 1, "missing": "worst"}, "something else does"),
+        (
+            {"domain": ("counts:0:9", "counts:1:3"), "outcome": ("spent", "rows"),
+             "per_user": None, "missing_value": 1},
+            "something else does",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_missing_outcome_counts_as_is_said_once(asked: dict[str, Any], told: str) -> None:
+    """And lies within the domain, so that its name is true."""
+    given = {"outcome": "spent", "arm": "arm", "user": "who", "per_user": "mean", "epsilon": 1}
+    with pytest.raises(InputError, match=told):
+        shoal.effects(LOG, **given | asked, noise=shoal.Simulated(1))
+
+
+def test_rows_without_a_user_are_refused_with_bounds() -> None:
+    """They are left out only where everybody may know which."""
+    who = pa.array([None, *LOG["who"].to_pylist()[1:]])
+    log = LOG.set_column(0, "who", who)
+    given = {"outcome": "spent", "arm": "arm", "user": "who", "per_user": "mean"}
+    with pytest.raises(DataError, match="some rows have no 'who'"):
+        trials.read(log, **given, domain="bins:0:3", missing="worst")
+
+
+def test_users_are_charged_by_the_word_by_which_they_were_read(tmp_path: Path) -> None:
+    """Sessions of a person are no persons, whatever word the release gives."""
+    log = LOG.append_column("person", pa.array(np.arange(3000) // 30))
+    given = {"outcome": "spent", "arm": "arm", "domain": "bins:0:3"}
+    book = shoal.Ledger.create(
+        tmp_path / "p.ledger", epsilon=3, privacy_unit="person", counts="public"
+    )
+    for more in ({"user": "who", "per_user": "sum"}, {"user": "each row", "missing_value": 0}):
+        study, outcomes = trials.read(log, **given, **more)
+        plan = study.ask().effect().plan("bins:0:3", 1)
+        with pytest.raises(InputError, match=r"the users were read as .* would be for 'person'"):
+            plan.release(outcomes, study, ledger=book, privacy_unit="person")
+        with pytest.raises(DataError, match="values of 'person', the privacy unit, belong to"):
+            trials.read(log, **given, **more, privacy_unit="person")
+    assert not book.entries()

@@ -166,7 +166,7 @@ def effects(
             order.
         missing: Rows that lack a value: `refuse` them, or drop them as `public`. With `worst`
             intervals hold whatever missing outcomes are, and who lacks one is private.
-        missing_value: What a missing outcome counts as.
+        missing_value: What a missing outcome counts as, within the domain.
         sd: Expected standard deviation of outcomes; only predictions rest on it.
         expected: Of a ratio the expected means of numerator and denominator.
         lift: Of a ratio show also ratio/ratio of the control - 1, at no cost.

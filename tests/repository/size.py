@@ -21,7 +21,7 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 69_341),
     "theory": (("theory",), 15_539),
-    "trials": (("trials",), 51_717),
+    "trials": (("trials",), 52_227),
     "means": (("means",), 13_237),
     "presence": (("presence",), 20_608),
     "distributions": (("distributions",), 16_386),
@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "publishing.py", "__main__.py"), 14_582),
     "pictures": (("pictures",), 6_331),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_335),
-    "verification": (("verification",), 32_683),
+    "verification": (("verification",), 32_857),
     "other modules": (
         (
             "__init__.py",
@@ -56,8 +56,8 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 58_975
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 29_702),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_774),
+    "tests": (("tests", "conftest.py"), ".py", 29_802),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_778),
 }
 
 

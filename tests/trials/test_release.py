@@ -101,10 +101,24 @@ def test_the_order_of_rows_says_nothing(name: str) -> None:
             assert (np.diff(cell["debiased"]) >= 0).all()
 
 
+@pytest.mark.parametrize("name", PLANS)
+def test_infinite_outcomes_are_the_ends(name: str) -> None:
+    """As are all that lie outside: a refusal would tell of one outcome."""
+    study = experiment()
+    documents = []
+    for end, far in ((DOMAIN.levels[-1], np.inf), (DOMAIN.levels[0], -1e300)):
+        for outcome in (end, far):
+            found = PLANS[name](study).release(
+                np.append(OUTCOME[:-1], outcome), study, noise=Simulated(3)
+            )
+            documents.append(found.document)
+    assert documents[0] == documents[1]
+    assert documents[2] == documents[3]
+
+
 BAD: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "too short": (lambda: {"outcomes": OUTCOME[:-1]}, "differ in length"),
-    "missing": (lambda: {"outcomes": [*OUTCOME[:-1], None]}, "missing or infinite"),
-    "infinite": (lambda: {"outcomes": np.append(OUTCOME[:-1], np.inf)}, "missing or infinite"),
+    "missing": (lambda: {"outcomes": [*OUTCOME[:-1], None]}, "there are missing outcomes"),
     "texts": (lambda: {"outcomes": ["secret"] * N}, "outcomes"),
     "objects": (lambda: {"outcomes": np.array([object()] * N)}, "Python objects"),
     "a public column": (lambda: {"outcomes": AGE, "study": _own()}, "outcome"),

@@ -214,7 +214,7 @@ def _double(number: float) -> str:
 def _with_users(table: pa.Table, user: str, missing: str) -> pa.Table:
     """Returns the rows of users, and refuses rows without one unless they may be left out."""
     nobody = table.column("nobody")
-    if missing == "refuse" and bool(nobody.to_numpy().any()):
+    if missing != "public" and bool(nobody.to_numpy().any()):
         raise DataError(
             f"some rows have no {user!r}",
             'fill them in, or give missing="public" (--missing public) to leave them out',

@@ -35,6 +35,7 @@ def read(
     control: Any = None,
     missing: str = "refuse",
     missing_value: float | None = None,
+    privacy_unit: str = "",
 ) -> tuple[Experiment, Any]:
     """Reads the units of a file or table, or the users of a log, as an experiment.
 
@@ -58,7 +59,9 @@ def read(
         control: The arm that others are compared with.
         missing: Rows that lack a value: `refuse` them, drop them as `public`, or keep missing
             outcomes for a plan with missing="worst".
-        missing_value: What a missing outcome counts as.
+        missing_value: What a missing outcome counts as, within the domain.
+        privacy_unit: The ledger's word for a user, if the column of users has another name; if
+            another column has this name, each of its values must have one user.
 
     Returns:
         The experiment, and the outcomes in the order of its rows, which are private: an array of
@@ -89,6 +92,7 @@ def read(
         assigned=assigned,
         missing=missing,
         missing_value=missing_value,
+        privacy_unit=privacy_unit or None,
     )
     columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
     names = [column_name(source, checks.text(each, "by")) for each in columns]
@@ -98,6 +102,13 @@ def read(
 
 def source_of(outcome: str | Sequence[str], **columns: Any) -> Source:
     """Returns the columns of a trial, of which a pair of outcomes makes a ratio."""
+    elsewhere = not isinstance(outcome, str) or columns.get("missing", "refuse") != "refuse"
+    if columns.get("missing_value") is not None and elsewhere:
+        raise InputError(
+            "missing_value says what missing outcomes are, and something else does, too",
+            "leave it out with a ratio, in which a user without a row has 0, and with "
+            'missing="public" or missing="worst"',
+        )
     if isinstance(outcome, str):
         return Source.of(value=outcome, **columns)
     value, denominator = checks.items(outcome, "outcome", least=2, most=2)
@@ -138,6 +149,10 @@ def read_trial(
             f"there are {len(domains)} domains for {private} private columns",
             "give one domain for an outcome, and two for a numerator and a denominator",
         )
+    if source.missing_value is not None:
+        lowest = domains[0].levels[0]
+        highest = domains[0].levels[-1]
+        checks.number(source.missing_value, "missing_value", least=lowest, most=highest)
     covariates = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
     # The word "units" stands for no column.
     groups = None if source.assigned == UNITS else source.assigned

@@ -346,6 +346,7 @@ class Plan(plans.Plan[Private, Any]):
         if source is not None:
             privacy_unit = privacy_unit or source.protects
             check_rows(source, privacy_unit)
+            study.check_unit(privacy_unit)
             outcome_name = source.outcome
             tells_users = source.tells_users
         plan._check_unit(privacy_unit)
@@ -512,24 +513,26 @@ class Plan(plans.Plan[Private, Any]):
         return found
 
 
-def in_order(outcomes: Any, domain: Domain, study: Units, *, missing: bool = False) -> Floats:
-    """Returns an outcome of units in the design's order, and refuses missing ones if not told."""
+def in_order(outcomes: Any, domain: Domain, study: Units, *, may_lack: bool = False) -> Floats:
+    """Returns an outcome of units in the design's order, and refuses missing ones if none may be.
+
+    Infinite outcomes are moved to the ends of the domain, as are all that lie outside.
+    """
     numbers = domain.numbers(outcomes)
     if len(numbers) != study.all_rows:
         raise DataError(
             "outcomes and arms differ in length",
             "give columns of the same length, with one outcome for each row of the experiment",
         )
-    ordered = numbers[study.rows]
-    unusable = np.isinf(ordered) if missing else ~np.isfinite(ordered)
-    if unusable.any():
+    ordered = np.clip(numbers[study.rows], domain.levels[0], domain.levels[-1])
+    if np.isnan(ordered).any() and not may_lack:
         raise DataError(
-            "there are missing or infinite outcomes",
+            "there are missing outcomes",
             "clean the data; or say what a missing one counts as with missing_value= "
             '(--missing-value), ask for bounds with missing="worst" (--missing worst), or leave '
             "units out with keep= (--missing public) if it is public who lacks one",
         )
-    return ordered
+    return np.asarray(ordered)
 
 
 def read_model(model: type[Model], document: documents.Document) -> Any:

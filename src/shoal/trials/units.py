@@ -130,6 +130,16 @@ class Units:
                 keys.as_array(groups, "assigned").take(self.rows),
             )
 
+    def check_unit(self, privacy_unit: str) -> None:
+        """Refuse another word for users than that by which they were read, if they were."""
+        read_as = privacy_unit if self.source is None else self.source.protects
+        if privacy_unit != read_as:
+            raise InputError(
+                f"the users were read as {read_as!r}, and the charge would be for {privacy_unit!r}",
+                f"give privacy_unit={privacy_unit!r} where they are read, too: a column of this "
+                "name is then checked",
+            )
+
 
 class _Cells(NamedTuple):
     """The rows that count, the cell of each, and the keys of clusters and arms, control first.

@@ -113,8 +113,25 @@ def test_intervals_cover_the_worst_that_may_be_missing() -> None:
     assert hits >= 0.94 * 300
 
 
+def test_differences_of_means_that_noise_fills_cover() -> None:
+    """Ends are cut to the range after a comparison; the plan says that nothing is learned."""
+    study = Experiment(np.repeat([0, 1], 10))
+    plan = study.ask().effect().means().plan("binary", "1/10", missing="worst")
+    assert isinstance(plan, BoundsPlan)
+    assert "at this size nothing is learned" in str(plan)
+    rng = np.random.default_rng(3)
+    hits = 0
+    for turn in range(100):
+        outcome = (rng.random(20) < np.repeat([0.1, 0.9], 10)).astype(float)
+        found = plan.read(plan.respond(outcome, shoal.Simulated(turn)), 0.95)
+        low, high = found["effect"].interval
+        assert -1 <= low <= high <= 1
+        hits += low <= 0.8 <= high
+    assert hits >= 94
+
+
 def test_what_has_no_bounds() -> None:
-    """Ratios, regressions, and outcomes that are infinite; other plans refuse missing ones."""
+    """Ratios and regressions; other plans refuse missing outcomes, and none infinite ones."""
     study = Experiment([0, 1] * 50)
     asked = study.ask().effect()
     with pytest.raises(InputError, match="a ratio has no missing outcomes"):
@@ -127,5 +144,6 @@ def test_what_has_no_bounds() -> None:
         asked.plan(DOMAIN, 1).release(outcomes, **release)
     plan = asked.plan(DOMAIN, 1, missing="worst")
     assert plan.release(outcomes, **release).estimate()["effect"].statistic == "effect"
-    with pytest.raises(DataError, match="missing or infinite"):
-        plan.release(np.where(outcomes == 1, 1.0, np.inf), **release)
+    far = np.where(outcomes == 1, 1.0, np.inf)
+    ends = [plan.release(each, **release).estimate()["effect"].value for each in (far, outcomes)]
+    assert ends[0] != ends[1]

@@ -1,5 +1,6 @@
 """Ratios of sums: intervals by another formula, coverage, and what is refused."""
 
+import json
 import math
 import re
 from typing import Any
@@ -12,6 +13,7 @@ from shoal.errors import DataError, InputError, ShoalWarning
 from shoal.trials import Domain, Experiment
 from shoal.trials.questions.ratios import RatiosPlan
 from shoal.trials.questions.sides import Interval
+from shoal.verification.recount import recount
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 DOMAINS = Domain.counts(0, 10), Domain.counts(1, 50)
@@ -111,6 +113,26 @@ def test_a_denominator_that_may_be_all_noise() -> None:
     assert "inf" in str(found.estimate())
     again = type(found.estimate()).of_documents([told.to_document()], "", ())
     assert again[0].interval == told.interval
+
+
+def test_noise_beyond_the_ranges_leaves_what_is_possible_and_follows() -> None:
+    """No draw fails before its charge, intervals have a length, and other code finds the same."""
+    study = Experiment([0, 1] * 30)
+    unknown = 0
+    for domains, epsilon in (
+        ((Domain.bins(-10, 20), Domain.counts(0, 20)), "1/2"),
+        ((Domain.counts(0, 5), Domain.counts(1, 20)), "1/2"),
+    ):
+        plan = study.ask().effect().means().plan(domains, epsilon, lift=True)
+        for turn in range(8):
+            rng = np.random.default_rng(turn)
+            both = rng.integers(0, 6, 60).astype(float), np.ones(60)
+            found = plan.release(both, study, outcome_name="x", noise=shoal.Simulated(turn))
+            assert not recount(json.loads(json.dumps(found.record)))
+            for each in found.estimate():
+                assert each.interval[0] < each.interval[1]
+                unknown += math.isnan(each.value)
+    assert unknown
 
 
 def test_a_ratio_in_clusters_and_subgroups() -> None:

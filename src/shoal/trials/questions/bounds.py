@@ -38,6 +38,7 @@ from shoal.trials.questions.numbers import (
     ticks_of,
 )
 from shoal.trials.questions.sides import (
+    Compared,
     Interval,
     Side,
     SidesPlan,
@@ -99,7 +100,7 @@ class BoundsSide(Side):
             half = self.spread(sign).half_width(confidence)
             ends.append((v.low + reach + mean, half))
         (bottom, down), (top, up) = ends
-        return Interval(max(bottom - down, v.low), bottom, top, min(top + up, v.high))
+        return Interval(bottom - down, bottom, top, top + up)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +154,7 @@ class BoundsPlan(SidesPlan):
 
     def ordered(self, private: Private) -> Floats:
         """Returns outcomes in the design's order, NaN where one is missing."""
-        return in_order(private.outcomes, self.domain, private.study, missing=True)
+        return in_order(private.outcomes, self.domain, private.study, may_lack=True)
 
     def respond(self, outcomes: Any, noise: Noise) -> BoundsDrawn:
         """Draws all numbers with their noise.
@@ -208,6 +209,27 @@ class BoundsPlan(SidesPlan):
             if drawn is None:
                 variance = self.request.sd**2 * self.lengths_of(block)[at]
             yield BoundsSide(v, missing, fit.of_row(at), moments_of_fit, scales, variance)
+
+    def cut(self, interval: Interval, question: Compared) -> Interval:
+        """Returns the part of an interval that the range allows.
+
+        Means are cut after they were compared: an end that is cut is no quantile any more.
+        """
+        least = self.domain.levels[0]
+        most = self.domain.levels[-1]
+        if question.control is not None:
+            least, most = least - most, most - least
+        return interval._replace(low=max(interval.low, least), high=min(interval.high, most))
+
+    def warnings(self, **_: Any) -> list[str]:
+        """A sentence if noise fills the range."""
+        width = self.domain.width
+        if all(2 * each.half_width < width for each in self.predicted):
+            return []
+        return [
+            "at this size nothing is learned of some question: its interval is as long as the "
+            "range; take a narrower domain, more users or a larger epsilon"
+        ]
 
     def meanings(self) -> Iterator[str]:
         """Yields the sentences below the table."""

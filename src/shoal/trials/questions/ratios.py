@@ -57,8 +57,10 @@ _FAR = 4.0
 # The search for an end of an interval begins at this part of a first guess, which it doubles.
 _FIRST = 0.5
 _DOUBLINGS = 60
-# A guess is at least this part of the ratio, and ends are found to this part of a step.
-_SMALL = 1e-9
+# The first guess takes the denominator for at least this part of its range.
+_SMALL = 1e-3
+# Ends are found as closely as floating point allows.
+_CLOSE = 1e-13
 
 
 class RatiosRequest(Request):
@@ -107,52 +109,56 @@ class RatioSide(Side):
         return min(ends), max(ends)
 
     @property
-    def value(self) -> float:
-        """The ratio of both means, each moved into its range."""
-        low, high = self.possible
+    def inside(self) -> tuple[float, float]:
+        """Both means, each moved into its range."""
         x, y = (min(max(each.whole, each.low), each.high) for each in (self.first, self.second))
-        return min(max(x / y, low), high) if y > 0 else low
+        return x, y
+
+    @property
+    def value(self) -> float:
+        """The ratio of both means, or NaN if the denominator's is not above 0."""
+        x, y = self.inside
+        return x / y if y > 0 else math.nan
 
     @property
     def error(self) -> float:
         """The standard error of the ratio where the denominator is far from 0."""
         spread = self.spread(-self.value)
-        return math.sqrt(max(spread.variance, 0.0) + spread.noise) / self._least_mean
-
-    @property
-    def _least_mean(self) -> float:
-        """The denominator's mean, above 0."""
-        return max(self.second.whole, _SMALL * self.second.width)
+        return math.sqrt(max(spread.variance, 0.0) + spread.noise) / self.inside[1]
 
     def interval(self, confidence: float) -> Interval:
         """Returns the ratio with Fieller's interval, within what is possible."""
         value = self.value
+        least, most = self.possible
+        if math.isnan(value):
+            return Interval(least, value, value, most)
+        x, y = self.first.whole, self.second.whole
+        half = self.spread(-value).half_width(confidence)
+        if abs(x - value * y) >= half:
+            # Noise took a mean so far out of its range that no ratio is likely: the nearest is.
+            x, y = self.inside
 
         def excess(ratio: float) -> float:
             """Returns how far 0 is inside of the interval of x - ratio y."""
-            half = self.spread(-ratio).half_width(confidence)
-            return half - abs(self.first.whole - ratio * self.second.whole)
+            return self.spread(-ratio).half_width(confidence) - abs(x - ratio * y)
 
-        first = _FIRST * self.spread(-value).half_width(confidence) / self._least_mean
-        low, high = (_end(excess, value, end, first) for end in self.possible)
+        first = _FIRST * half / max(self.inside[1], _SMALL * self.second.width)
+        low, high = (_end(excess, value, end, first) for end in (least, most))
         return Interval(low, value, value, high)
 
 
 def _end(excess: Callable[[float], float], value: float, end: float, first: float) -> float:
     """Returns where an interval ends on one side: at the first crossing, or what is possible."""
-    if value == end or excess(value) <= 0:
-        return value
     side = math.copysign(1.0, end - value)
-    step = max(first, _SMALL * abs(value), _SMALL**2)
+    step = max(first, abs(value) * _CLOSE)
     near = value
-    for _ in range(_DOUBLINGS):
+    for _ in range(_DOUBLINGS if value != end and first > 0 else 0):
         tried = value + side * step
         if side * (tried - end) >= 0:
             tried = end
-        if math.isinf(tried):
-            break
         if excess(tried) < 0:
-            return float(brentq(excess, near, tried, rtol=_SMALL, xtol=_SMALL * step))
+            close = _CLOSE * max(abs(near), abs(tried))
+            return float(brentq(excess, near, tried, rtol=_CLOSE, xtol=close))
         if tried == end:
             break
         near = tried
@@ -308,7 +314,7 @@ def ratios_of(
         )
     x, y = _guess(domains, expected)
     if sd is None:
-        sd = math.sqrt(x) if expected is not None and x > 0 else _USUAL_SD * first.width
+        sd = _USUAL_SD * first.width if expected is None else _usual(first, x)
     least = 1e-6 * first.width
     most = first.width + second.width
     request = RatiosRequest.of(
@@ -327,6 +333,16 @@ def ratios_of(
         for each in choices(design, blocks, first.width, request.epsilon)
     ]
     return min(made, key=lambda each: sum(one.standard_error for one in each.predicted))
+
+
+def _usual(domain: Domain, mean: float) -> float:
+    """Returns a guess of the standard deviation: that of counts, or half of the largest one."""
+    low = domain.levels[0]
+    is_counts = bool((np.diff(domain.array) == 1).all())
+    if is_counts and mean > max(low, 0):
+        return math.sqrt(mean)
+    largest = math.sqrt((mean - low) * (domain.levels[-1] - mean))
+    return max(largest / 2, 1e-3 * domain.width)
 
 
 def _guess(

@@ -63,6 +63,8 @@ class Interval(NamedTuple):
 
     def less(self, other: Interval) -> Interval:
         """Returns the difference of two independent estimates, by MOVER."""
+        if math.isnan(self.value + other.value):
+            return Interval(-math.inf, math.nan, math.nan, math.inf)
         bottom = self.bottom - other.top
         top = self.top - other.bottom
         down = math.hypot(self.bottom - self.low, other.high - other.top)
@@ -219,6 +221,10 @@ class SidesPlan(Plan):
         """The word for the mean of an arm."""
         return "mean"
 
+    def cut(self, interval: Interval, question: Compared) -> Interval:
+        """Returns the part of an interval that the range allows."""
+        return interval
+
     @abstractmethod
     def sides(self, block: Block, drawn: Any) -> Iterator[Side]:
         """Yields the sides of a block from drawn numbers, or as expected if nothing is drawn."""
@@ -265,8 +271,9 @@ class SidesPlan(Plan):
             known = [each.interval(wanted) for each in sides]
             usual = [each.interval(_USUAL) for each in sides] if wanted != _USUAL else known
             for question in block.questions:
-                interval = question.interval(known)
-                error = question.interval(usual).half / student(math.inf, _USUAL)
+                interval = self.cut(question.interval(known), question)
+                half = self.cut(question.interval(usual), question).half
+                error = half / student(math.inf, _USUAL)
                 found.append(
                     Answer(
                         **question.label._asdict(),
@@ -316,7 +323,7 @@ class SidesPlan(Plan):
                     error / noisy[at].value if noisy[at].value else math.inf
                     for error, at in zip(errors, places, strict=True)
                 ]
-            halves = [question.interval(each).half for each in (noisy, plain)]
+            halves = [self.cut(question.interval(each), question).half for each in (noisy, plain)]
             yield PredictedSide(question.label.question, math.hypot(*errors), *halves)
 
     @staticmethod

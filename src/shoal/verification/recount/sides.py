@@ -37,10 +37,10 @@ def differences(asked: Release) -> Iterator[str]:
         for row in rows_of(asked.outcomes[0], question):
             own = _Side(asked, question, np.maximum(row, 0)).interval()
             if question["kind"] == "means":
-                answers.append(own)
+                answers.append(_cut(asked, own, compared=False))
                 continue
             control = _Side(asked, question, np.maximum(-row, 0)).interval()
-            answers.append(_less(own, control))
+            answers.append(_cut(asked, _less(own, control), compared=True))
             if asked.kind == "ratios" and asked.lift:
                 logs = [tuple(_log(each) for each in side) for side in (own, control)]
                 known = all(math.isfinite(each[1]) for each in logs)
@@ -51,7 +51,8 @@ def differences(asked: Release) -> Iterator[str]:
         # Documents have no infinite numbers.
         every = ((bottom + top) / 2, error, low, high)
         true = [each if math.isfinite(each) else math.nan for each in every]
-        slack = 1e-6 * error if math.isfinite(error) else 0.0
+        finite = [abs(each) for each in true if math.isfinite(each)]
+        slack = 1e-6 * (error if math.isfinite(error) else max(finite, default=0.0))
         yield from differs("answer, its error and interval", given, true, 1e-9, slack)
 
 
@@ -96,7 +97,7 @@ class _Side:
             mean = min(max(value + sign * missing, -reach), reach)
             ends.append((one.low + reach + mean, self._half(sign, factors)))
         (bottom, down), (top, up) = ends
-        return max(bottom - down, one.low), bottom, top, min(top + up, one.low + one.width)
+        return bottom - down, bottom, top, top + up
 
     def _ratio(self) -> _Interval:
         """Returns a ratio with all r for which x - r y may be 0."""
@@ -104,18 +105,23 @@ class _Side:
             each + one.low + one.width / 2
             for each, one in zip(self.means, self.columns, strict=True)
         )
-        inside = [
+        inside_x, inside_y = (
             min(max(mean, one.low), one.low + one.width)
             for mean, one in zip((x, y), self.columns, strict=True)
-        ]
+        )
         least, most = _possible(*self.columns)
-        value = min(max(inside[0] / inside[1], least), most) if inside[1] > 0 else least
+        if inside_y <= 0:
+            return least, math.nan, math.nan, most
+        value = inside_x / inside_y
+        half = self._half(-value, self._factors(-value))
+        if abs(x - value * y) >= half:
+            x, y = inside_x, inside_y
 
         def excess(ratio: float) -> float:
             """Returns how far the mean of x - ratio y is from 0, beyond half of its interval."""
             return float(abs(x - ratio * y) - self._half(-ratio, self._factors(-ratio)))
 
-        first = self._half(-value, self._factors(-value)) / max(inside[1], 1e-9)
+        first = half / max(inside_y, 1e-3 * self.columns[1].width)
         return _end(excess, value, least, -first), value, value, _end(excess, value, most, first)
 
     def _factors(self, factor: float) -> Array:
@@ -185,8 +191,21 @@ def _end(excess: Callable[[float], float], value: float, end: float, step: float
     return end
 
 
+def _cut(asked: Release, interval: _Interval, *, compared: bool) -> _Interval:
+    """Returns the part of the interval of a mean, or of two `compared` ones, in the range."""
+    low, bottom, top, high = interval
+    if asked.kind == "ratios":
+        return interval
+    one = asked.outcomes[0]
+    least = -one.width if compared else one.low
+    most = one.width if compared else one.low + one.width
+    return max(low, least), bottom, top, min(high, most)
+
+
 def _less(one: Any, other: Any) -> _Interval:
     """Returns a difference of independent estimates (Donner and Zou, 2012)."""
+    if math.isnan(one[1] + other[1]):
+        return -math.inf, math.nan, math.nan, math.inf
     bottom = one[1] - other[2]
     top = one[2] - other[1]
     low = bottom - math.hypot(one[1] - one[0], other[3] - other[2])
