@@ -21,9 +21,8 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
 from shoal.release.plan import check_ledger
 from shoal.trials.columns_of_a_file import (
-    check_names,
-    column_name,
     domains_of,
+    names_by,
     read_trial,
     source_of,
 )
@@ -210,9 +209,7 @@ def effects(
     )
     check_ledger(ledger, noise)
     domains = domains_of(domain)
-    columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
-    names = [column_name(source, checks.text(each, "by")) for each in columns]
-    check_names(data, columns)
+    names = names_by(data, source, by)
     study, outcomes = read_trial(
         data, source, domains, names, control=control, look=True, ledger=ledger
     )

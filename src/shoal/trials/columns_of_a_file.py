@@ -94,10 +94,16 @@ def read(
         missing_value=missing_value,
         privacy_unit=privacy_unit or None,
     )
+    names = names_by(data, source, by)
+    return read_trial(data, source, domains_of(domain), names, control=control, look=True)
+
+
+def names_by(data: object, source: Source, by: str | Sequence[str]) -> list[str]:
+    """Returns what columns of subgroups are called in questions."""
     columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
     names = [column_name(source, checks.text(each, "by")) for each in columns]
     check_names(data, columns)
-    return read_trial(data, source, domains_of(domain), names, control=control, look=True)
+    return names
 
 
 def source_of(outcome: str | Sequence[str], **columns: Any) -> Source:
