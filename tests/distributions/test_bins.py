@@ -195,7 +195,7 @@ def test_noise_of_rounds_is_not_taken_for_a_shape(votes: int, kept: bool) -> Non
     rounds = [[votes << BITS >> 5] * 32, [votes << BITS >> 4, 0] * 16]
     edges = edges_of(rounds, [], 6, BITS_OF_TICKS)
     found = common(rounds, BITS_OF_TICKS)
-    less_noisy = smooth(rounds, edges, BITS_OF_TICKS)
+    less_noisy = smooth(rounds, edges, np.array([0.05, 0.25, 0.5, 0.75, 0.95]), BITS_OF_TICKS)
     first, *_, last = at = [each >> (BITS_OF_TICKS - FINE) for each in edges[1:-1]]
     assert less_noisy[at] == pytest.approx(found[at])
     steps = np.diff(less_noisy[first : last + 1])
@@ -204,17 +204,15 @@ def test_noise_of_rounds_is_not_taken_for_a_shape(votes: int, kept: bool) -> Non
     assert np.array_equal(less_noisy[last + 1 :], found[last + 1 :])
 
 
-def test_medians_of_whole_scores_err_less_where_bins_are_smooth() -> None:
-    """Beside the common distribution as it was found, in 15 cells of 100 users, four releases."""
-    rng = np.random.default_rng(8)
-    at = np.arange(1500) % 15
-    middle = rng.normal(24, 2.4, 15)
-    value = np.clip(np.rint(middle[at] + rng.normal(0, 6, 1500)), 0, 40)
-    table = pa.table({"who": np.arange(1500), "at": at, "value": value})
+def _errors_of_medians(
+    at: np.ndarray, value: np.ndarray, bounds: tuple[float, float], epsilon: float
+) -> np.ndarray:
+    """The mean errors in four releases, and those with the common distribution as it was found."""
+    table = pa.table({"who": np.arange(len(at)), "at": at, "value": value})
     records = shoal.Records(
-        table, user="who", value="value", by="at", bounds=(0, 40), counts="public"
+        table, user="who", value="value", by="at", bounds=bounds, counts="public"
     )
-    plan: Any = shoal.plan(records, epsilon=1, statistics=["median"])
+    plan: Any = shoal.plan(records, epsilon=epsilon, statistics=["median"])
     order = [int(each) for each in records.counts().labels]
     true = np.array([np.quantile(value[at == cell], 0.5, method="lower") for cell in order])
     errors = []
@@ -224,8 +222,85 @@ def test_medians_of_whole_scores_err_less_where_bins_are_smooth() -> None:
         noisy = replace(bins, found=common(release.drawn.bins.rounds, records.lattice.bits))
         medians = np.array([each.quantile(0.5, 0.95)[0] for each in (bins, noisy)])
         errors.append(np.abs(medians - true).mean(axis=1))
-    smooth_error, noisy_error = np.mean(errors, axis=0)
+    return np.mean(errors, axis=0)
+
+
+def test_medians_of_whole_scores_err_less_where_bins_are_smooth() -> None:
+    """Beside the common distribution as it was found, in 15 cells of 100 users, four releases."""
+    rng = np.random.default_rng(8)
+    at = np.arange(1500) % 15
+    middle = rng.normal(24, 2.4, 15)
+    value = np.clip(np.rint(middle[at] + rng.normal(0, 6, 1500)), 0, 40)
+    smooth_error, noisy_error = _errors_of_medians(at, value, (0, 40), 1)
     assert smooth_error < 0.95 * noisy_error
+
+
+@pytest.mark.parametrize(("part", "way", "expected"), [
+    (8, -1.0, 0.0), (8, 2.0, 1.0), (8, 0.3, 0.3), (2, -1.0, 0.5),
+])  # fmt: skip
+def test_cells_say_on_which_side_of_an_edge_a_value_of_many_records_lies(
+    part: int, way: float, expected: float
+) -> None:
+    """As far as a bin of two places, with so many of 32 parts of the records, leaves it open."""
+    first = [20_000 if at == 16 else 400 for at in range(32)]
+    inner = edges_of_round([first], BITS_OF_TICKS)
+    ends = [0, *(each >> (BITS_OF_TICKS - FINE) for each in inner), 2**FINE]
+    held = next(at for at in range(10, 32) if ends[at + 1] == ends[at] + 2)
+    second = [31 * part if at == held else 32 - part for at in range(32)]
+    rounds = [[each << BITS for each in row] for row in (first, second)]
+    found = common(rounds, BITS_OF_TICKS)
+    start, edge, end = range(ends[held], ends[held] + 3)
+    below = found[start] + way * (found[end] - found[start])
+    moved = smooth(rounds, [edge << (BITS_OF_TICKS - FINE)], np.array([below]), BITS_OF_TICKS)
+    share = (moved[edge] - found[start]) / (found[end] - found[start])
+    assert share == pytest.approx(expected, abs=1e-6)
+
+
+def test_medians_of_ratings_err_less_where_cells_say_where_ratings_lie() -> None:
+    """Beside the common distribution as it was found, in 20 cells of 50 users, four releases."""
+    rng = np.random.default_rng(1)
+    at = np.arange(1000) % 20
+    middle = rng.normal(3.6, 0.6, 20)
+    value = np.clip(np.rint(middle[at] + rng.normal(0, 1.4, 1000)), 1, 5)
+    own_error, noisy_error = _errors_of_medians(at, value, (0, 7), 2)
+    assert own_error < 0.7 * noisy_error
+
+
+@pytest.mark.parametrize("noise", [1e-5, 0.05])
+def test_a_density_bends_in_a_bin_as_in_its_neighbours_unless_by_noise(noise: float) -> None:
+    """Densities 1 + a (2x - 1) of 30 cells, with little noise; even ones with much noise."""
+    rng = np.random.default_rng(2)
+    slope = np.linspace(-0.8, 0.8, 30)
+    slope *= noise < 0.01
+    edges = np.linspace(0, 1, 9)
+    exact = edges + slope[:, None] * (edges**2 - edges)
+    drawn = rng.laplace(0, 2 * noise, (30, 8))
+    plain = np.diff(exact, axis=1) + drawn - drawn.mean(axis=1, keepdims=True)
+    even = np.linspace(0, 1, 2**FINE + 1)
+    bins = Bins(plain, np.full(30, noise), np.zeros(30), edges, 1e-6, even)
+    found, _, _ = bins.quantile(0.45, 0.95)
+    share = found + slope * (found**2 - found)
+    so_far = np.append(np.zeros((30, 1)), np.cumsum(bins.value, axis=1), axis=1)
+    straight = np.array([np.interp(0.45, row, edges) for row in so_far])
+    if noise < 0.01:
+        assert share == pytest.approx(np.full(30, 0.45), abs=5e-4)
+        assert np.abs(straight - found).max() > 15e-4
+    else:
+        assert found == pytest.approx(straight, abs=1e-5)
+
+
+def test_densities_do_not_fall_below_half_of_their_mean_in_a_bin() -> None:
+    """So a quantile is at most an eighth of a bin from where it is with even densities."""
+    rng = np.random.default_rng(4)
+    edges = np.linspace(0, 1, 9)
+    plain = rng.dirichlet(np.full(8, 0.5), 30)
+    even = np.linspace(0, 1, 2**FINE + 1)
+    bins = Bins(plain, np.full(30, 1e-6), np.zeros(30), edges, 1e-6, even)
+    so_far = np.append(np.zeros((30, 1)), np.cumsum(bins.value, axis=1), axis=1)
+    for level in np.linspace(0.05, 0.95, 19):
+        found, _, _ = bins.quantile(level, 0.95)
+        straight = np.array([np.interp(level, row, edges) for row in so_far])
+        assert np.abs(found - straight).max() < 0.126 / 8
 
 
 def test_cells_that_are_all_noise_show_the_common_number() -> None:

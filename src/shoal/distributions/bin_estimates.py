@@ -27,6 +27,8 @@ _BIAS = 0.1
 _ERROR = 0.8
 # In a bin the values are as in the common distribution, but for this part that lies evenly.
 _EVENLY = 0.1
+# Bins are not shorter, as ranks of the common distribution, where a density is divided by them.
+_LEAST_MASS = 1e-3
 # Of the covariance between cells, the part that is replaced by that of bins of one record.
 _SHAPE = 0.3
 # The longest tick, as a part of the bounds' width: there are ten tick bits at least.
@@ -121,17 +123,21 @@ class Bins:
         return on_simplex(self.prior + moved)
 
     @property
+    def _weight(self) -> Floats:
+        """How much the square of each cell's parts says of all cells, by its noise."""
+        least = np.median(self._variance) / 10 + _LEAST
+        return np.asarray(1 / (self._variance + least) ** 2)
+
+    @property
     def _flat(self) -> Floats:
         """The covariance of noise that adds up to 0, of variance 1 in all directions."""
         return np.asarray(np.eye(self.bins) - 1 / self.bins)
 
     def _between(self, away: Floats, apart: Floats) -> Floats:
         """The covariance between cells, without noise; cells that are `apart` weigh less."""
-        variance = self._variance
-        least = np.median(variance) / 10 + _LEAST
-        weight = 1 / (variance + least) ** 2 / apart
+        weight = self._weight / apart
         seen = np.einsum("g,gi,gj->ij", weight, away, away)
-        of_noise = (weight @ variance) * self._flat
+        of_noise = (weight @ self._variance) * self._flat
         sizes, turn = np.linalg.eigh((seen - of_noise) / weight.sum())
         # The shape that bins of single records have, which vary most.
         shape = np.diag(self.prior) - np.outer(self.prior, self.prior)
@@ -225,9 +231,31 @@ class Bins:
         so_far = np.cumsum(self.value, axis=1)
         before[:, 1:] = so_far[:, :-1]
         inside = self.value[:, at] * part
-        rising = before[:, at] + inside
+        bent = self._bends(np.diff(starts))[:, at] * part * (1 - part)
+        rising = before[:, at] + inside - bent / 2
         # A hair of slope, so that every level has one place.
         return grid, rising + 1e-12 * np.arange(len(grid))
+
+    def _bends(self, mass: Floats) -> Floats:
+        """How much more of each cell is at the upper end of a bin than at the lower one.
+
+        Its density over the common one, whose parts are `mass`, has the slope that it has between
+        both neighbours, as far as noise does not explain the slopes of cells.
+        """
+        size = np.maximum(mass, _LEAST_MASS)
+        middle = np.cumsum(size) - size / 2
+        steps = np.diff(np.diag(1 / size), axis=0) / np.diff(middle)[:, None]
+        slope = np.zeros((self.bins, self.bins))
+        slope[1:-1] = (steps[1:] + steps[:-1]) / 2
+        of_unit = np.diag(slope @ self._flat @ slope.T)
+        noise = self._variance[:, None] * of_unit
+        seen = (self.plain @ slope.T) ** 2
+        weight = self._weight
+        signal = np.maximum(weight @ (seen - noise) / weight.sum(), 0.0)
+        known = signal / np.maximum(signal + noise, 1e-12)
+        bends = known**2 * (self.value @ slope.T) * size**2
+        # So a density is nowhere below half of its mean in the bin.
+        return np.asarray(np.clip(bends, -self.value, self.value))
 
     @cached_property
     def reliable(self) -> Bools:

@@ -30,6 +30,10 @@ _EVEN: Floats = np.arange(2**FINE + 1) / 2**FINE
 _ROUND = 32
 # The part that is spread evenly over the bounds: in a first round all, in a second one, for edges.
 _EVENLY = (1.0, 0.1, 0.02)
+# A bin of a round holds a value that many records have if it is at most so many places long, and
+# has so many times an equal part of the records.
+_SHORT = 8
+_MANY = 3.0
 # Between these ranks bins are short, so that records lie smoothly in them.
 _QUARTILES = (0.25, 0.75)
 # Draws of bins have numbers from here on.
@@ -167,14 +171,17 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
     return found
 
 
-def smooth(rounds: Sequence[list[int]], edges: Sequence[int], bits: int) -> Floats:
+def smooth(rounds: Sequence[list[int]], edges: Sequence[int], below: Floats, bits: int) -> Floats:
     """Returns the common distribution function, smoother inside bins where its shape is noise.
+
+    `below` is the share of all cells together below each edge.
 
     Source: docs/theory/cells.md#values-of-bins.
     """
     found = common(rounds, bits)
     if not rounds:
         return found
+    found = _beside_edges(found, rounds, edges, below, bits)
     places = np.arange(2**FINE + 1)
     knots = np.array([0, *edges, 1 << bits]) / (1 << (bits - FINE))
     at_knots = np.interp(knots, places, found)
@@ -192,6 +199,32 @@ def smooth(rounds: Sequence[list[int]], edges: Sequence[int], bits: int) -> Floa
     low, high = _QUARTILES
     part[(ranks < low) | (ranks > high)] = 0.0
     return np.asarray(found + part[at] * apart)
+
+
+def _beside_edges(
+    found: Floats, rounds: Sequence[list[int]], edges: Sequence[int], below: Floats, bits: int
+) -> Floats:
+    """Returns a distribution function in which a value of many records lies beside an edge.
+
+    The last round does not say where in its bin such a value is, but cells say how many records are
+    below an edge in that bin.
+    """
+    ends = np.array([0, *edges_of_round(rounds[:-1], bits), 1 << bits]) >> (bits - FINE)
+    many = np.diff(found[ends]) >= _MANY / _ROUND
+    held = many & (np.diff(ends) <= _SHORT)
+    cuts = np.array(edges, dtype=np.int64)
+    cut = cuts >> (bits - FINE)
+    at = np.searchsorted(ends[1:-1], cut, side="right")
+    # Thresholds may lie between two places.
+    known = held[at] & (cut << (bits - FINE) == cuts)
+    share = np.clip(below, found[ends[at]], found[ends[at + 1]])
+    knots = np.append(ends, cut[known])
+    order = np.argsort(knots, kind="stable")
+    values = np.append(found[ends], share[known])[order]
+    places = np.arange(2**FINE + 1)
+    moved = np.interp(places, knots[order], np.maximum.accumulate(values))
+    inside = held[np.searchsorted(ends[1:-1], places, side="right")]
+    return np.where(inside, moved, found)
 
 
 def _mixed(found: Floats, evenly: float) -> Floats:

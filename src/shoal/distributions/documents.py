@@ -114,7 +114,9 @@ class BinsPart(DrawnPart):
         noise = 2.0**BITS / total
         found = None
         if self.rounds or self.few:
-            found = smooth([[*each] for each in self.rounds], self.edges, lattice.bits)
+            so_far = np.cumsum(rows.reshape(len(total), -1).sum(axis=0))
+            below = so_far[:-1] / max(so_far[-1], 1.0)
+            found = smooth([[*each] for each in self.rounds], self.edges, below, lattice.bits)
         half_tick = width / 2 / top
         return Bins(parts, noise, self.moved, edges, half_tick, found)
 
