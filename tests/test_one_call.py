@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal import trials
-from shoal.errors import DataError, InputError, ShoalError
+from shoal.errors import DataError, InputError, ShoalError, ShoalWarning
 
 RNG = np.random.default_rng(4)
 TRIPS = pa.table({
@@ -96,7 +96,10 @@ def ledger_of_who(folder: Path) -> shoal.Ledger:
     [
         ({"per_user": "sum", "domain": "counts:0:9"}, "spent (sum per user) within 0 to 9"),
         ({"per_user": "mean", "domain": "bins:0:3", "missing_value": 0}, "missing as 0 within"),
-        ({"per_user": "mean", "domain": "bins:0:3", "missing": "worst"}, "(mean per user) within"),
+        (
+            {"per_user": "mean", "domain": "bins:0:3", "missing": "worst"},
+            "control: 0; whatever missing\n  outcomes are: a value has them in the middle",
+        ),
         (
             {"outcome": ("spent", "rows"), "domain": ("counts:0:9", "counts:1:3"), "lift": True},
             "spent / rows (sums per user) within 0 to 9 and 1 to 3",
@@ -124,16 +127,19 @@ def test_effects_of_a_log_say_what_they_are_on(
 
 def test_other_outcomes_of_the_same_rows_are_other_questions(tmp_path: Path) -> None:
     """The sum and the mean of a user in one domain cost twice."""
-    book = shoal.Ledger.create(
-        tmp_path / "b.ledger", epsilon=3, privacy_unit="who", counts="public"
-    )
+    book = ledger_of_who(tmp_path)
     given = {"outcome": "spent", "arm": "arm", "user": "who", "epsilon": 1, "ledger": book}
-    for way in ("sum", "mean"):
-        shoal.effects(LOG, **given, per_user=way, domain="bins:0:3", missing_value=1)
-    assert len(book.entries()) == 2
+    given["domain"] = "bins:0:3"
+    shoal.effects(LOG, **given, per_user="sum", name="a")
+    with pytest.warns(ShoalWarning, match="entry 1 of the ledger has the name 'a' already"):
+        shoal.effects(LOG, **given, per_user="mean", missing="worst", name="a")
+    # The same request but for what is missing.
+    with pytest.warns(ShoalWarning, match="entry 2 of the ledger"):
+        shoal.effects(LOG, **given, per_user="mean", missing_value=1, name="a")
+    assert len(book.entries()) == 3
     with pytest.raises(DataError, match="'who' has several rows; say what the outcome"):
-        shoal.effects(LOG, **given, domain="bins:0:3")
-    rows = {**given, "user": None, "domain": "bins:0:3"}
+        shoal.effects(LOG, **given)
+    rows = {**given, "user": None}
     with pytest.raises(InputError, match="each row is a unit here, and the ledger counts 'who'"):
         shoal.effects(LOG, **rows)
     study, outcomes = trials.read(LOG, outcome="spent", arm="arm", domain="bins:0:3",

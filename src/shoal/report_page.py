@@ -23,6 +23,7 @@ from shoal.privacy.budget import Budget, from_text, round_up, show
 from shoal.privacy.ledger import Entry, Ledger, State
 from shoal.privacy.unit import Unit, all_periods, first_and_last
 from shoal.progress import said
+from shoal.release.plan import OF_LOG
 from shoal.release.rows import COMMON
 from shoal.verification.rederive import load
 from shoal.verification.verify import verdict_on
@@ -322,8 +323,14 @@ def protected(release: Any, entry: Entry | None) -> list[str]:
 
     The entry of the release in the ledger knows by which clocks periods are divided.
     """
-    whose = release.manifest["guarantee"]["unit"]
-    unit = Unit(whose["name"], whose["counts"], whose["period"])
+    guarantee = release.manifest["guarantee"]
+    unit = Unit.of_document(guarantee["unit"])
+    whose = str(unit)
+    if guarantee["neighbours"] == OF_LOG:
+        whose = (
+            f"all rows of one {unit.name}, and how many there are; that it takes part, its arm, "
+            "cluster and covariates are public"
+        )
     family = release.plan_model.family
     values = f"The values are those of {measured(release.manifest) or 'the records'}"
     request = None
@@ -341,7 +348,7 @@ def protected(release: Any, entry: Entry | None) -> list[str]:
         clocks = entry.periods.clocks if entry and entry.periods else ""
         values += f". Periods are {clocks or rule}"
         public = f"in which {unit.period} each {unit.name} has records, {public}"
-    return [f"Protected: {unit}. {values}.", f"Not protected: {public}."]
+    return [f"Protected: {whose}. {values}.", f"Not protected: {public}."]
 
 
 def _strength(guarantee: documents.Document) -> list[str]:

@@ -43,7 +43,7 @@ for file in ("r.csv", "r.parquet"):
         f"trial plan {file} --outcome bought --arm arm --unit row --epsilon 1 "
         f"--mechanism uniform_prior --output {end}-t.json",
         f"release {file} {end}-t.json --ledger {end}-trial.ledger --output {end}-u.parquet",
-        f"trial ask {file} --outcome bought --arm arm --unit row --domain binary --epsilon 1 "
+        f"trial ask {file} --outcome bought --arm arm --user row --domain binary --epsilon 1 "
         "--effect",
         f"mean plan {file} --user who --value speed --epsilon 1 --size 9 --interval 0 60 "
         f"--bias 0.1 --output {end}-mean.json",

@@ -145,7 +145,7 @@ class Log:
         def release(book: shoal.Ledger) -> bytes:
             study, outcomes = read(
                 log, **given, arm="arm", user="who", by=["sex"], domain=domains,
-                missing_value=0 if self.way == "mean" else None,
+                missing_value=0 if self.way == "mean" else None, privacy_unit="person",
             )  # fmt: skip
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ShoalWarning)

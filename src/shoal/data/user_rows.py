@@ -135,10 +135,11 @@ def _uses(
 ) -> tuple[list[str], dict[str, Use]]:
     """Returns the private columns, and the use of every column."""
     private = {}
+    names = ["outcome"] if len(outcomes) == 1 else ["numerator", "denominator"]
     uses: dict[str, Use] = {name: "public" for name in public.values()}
     uses[user] = "key"
-    for at, each in enumerate(outcomes):
-        private[f"outcome {at}"] = each.column
+    for role, each in zip(names, outcomes, strict=False):
+        private[role] = each.column
         uses[each.column] = "number"
         if each.start == 0 and abs(each.low) > _MOST_RANGES * (each.high - each.low):
             raise InputError(
@@ -217,7 +218,8 @@ def _with_users(table: pa.Table, user: str, missing: str) -> pa.Table:
     if missing != "public" and bool(nobody.to_numpy().any()):
         raise DataError(
             f"some rows have no {user!r}",
-            'fill them in, or give missing="public" (--missing public) to leave them out',
+            'fill them in, or plan again with missing="public" (--missing public), which leaves '
+            "them out",
         )
     return table.filter(pc.invert(nobody))
 

@@ -45,9 +45,17 @@ def intervals(
     ends: tuple[Floats, Floats],
     hollow: Bools | None = None,
 ) -> None:
-    """Draws a row for each name, with a value and an interval, downwards; grey if not reliable."""
+    """Draws a row for each name, with a value and an interval, downwards; grey if not reliable.
+
+    Intervals without an end have an arrow at the edge.
+    """
     place = np.arange(len(names))
-    low, high = ends
+    edges = _edges(value, ends)
+    low, high = (np.clip(each, *edges) for each in ends)
+    for end, edge, mark in zip(ends, edges, "<>", strict=True):
+        endless = place[np.isinf(end)]
+        if len(endless):
+            axis.plot(np.full(len(endless), edge), endless, mark, color=GREY, markersize=6)
     for rows, look in looks(hollow, len(names), "reliable"):
         axis.hlines(place[rows], low[rows], high[rows], color=look["color"], lw=1.6)
         axis.plot(value[rows], place[rows], "o", markersize=5, **look)
@@ -55,6 +63,16 @@ def intervals(
         axis.set_yticks(place, [plain_name(each, 40) for each in names], fontsize=8)
     axis.set_ylim(len(names) - 0.5, -0.5)
     axis.grid(visible=False, axis="y")
+
+
+def _edges(value: Floats, ends: tuple[Floats, Floats]) -> tuple[float, float]:
+    """Returns where intervals without an end are cut: a tenth beyond all that is finite."""
+    every = np.concatenate([value, *ends])
+    finite = every[np.isfinite(every)]
+    low = float(finite.min(initial=0.0))
+    high = float(finite.max(initial=0.0))
+    pad = (high - low) / 10 or 1.0
+    return low - pad, high + pad
 
 
 def rows(

@@ -16,7 +16,7 @@ from shoal.trials.forecasting import NAMES
 from shoal.trials.questions.bounds import BoundsPlan
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.questions.ratios import RatiosPlan
-from shoal.trials.questions.sides import SidesPlan
+from shoal.trials.questions.sides import LIFT, SidesPlan
 
 # The picture of a forecast has losses from an eighth to eight times the plan's.
 _FACTORS = 2.0 ** np.arange(-3, 4)
@@ -85,16 +85,26 @@ def draw_widths(plan: QuestionsPlan | SidesPlan) -> Figure:
 
 
 def _answers(release: Release, confidence: float, unit: str) -> Figure:
-    """Draws each answer with its interval."""
+    """Draws each answer with its interval; lifts, which have no unit, in a panel of their own."""
     found = list(release.estimate(confidence))
     kind = "simulated, not private: " if release.simulated else ""
-    title = f"{kind}{release.plan.design.n:,} units, epsilon {show(release.epsilon)}"
+    of = shapes.plain_name(release.said.records.outcome) or "answers"
+    title = f"{kind}{of}, {release.plan.design.n:,} units, epsilon {show(release.epsilon)}"
     control = shapes.plain_name(str(release.plan.design.arm_names[0]))
-    label = f"answer, in {unit} ({100 * confidence:.4g}%); control arm: {control}"
-    low, high = np.array([each.interval for each in found], float).T
-    value = np.array([each.value for each in found])
-    figure, axis = shapes.rows(title, [each.question for each in found], value, (low, high), label)
-    axis.axvline(0, color=GREY, linewidth=0.8)
+    level = f"({100 * confidence:.4g}%); control arm: {control}"
+    lifts = [each for each in found if each.statistic == LIFT]
+    others = [each for each in found if each.statistic != LIFT]
+    panels = {f"answer, in {unit} {level}": others}
+    if lifts:
+        panels[f"lift {level}"] = lifts
+    height = 1.6 * len(panels) + 0.24 * min(len(found), MOST_NAMED)
+    figure, axes = shapes.new(title, (8.5, height), (len(panels), 1))
+    for axis, (label, answers) in zip(axes, panels.items(), strict=True):
+        low, high = np.array([each.interval for each in answers], float).T
+        value = np.array([each.value for each in answers])
+        shapes.intervals(axis, [each.question for each in answers], value, (low, high))
+        axis.set_xlabel(label)
+        axis.axvline(0, color=GREY, linewidth=0.8)
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from pydantic import Field
 
 from shoal import documents, files
 from shoal.documents.model import Model, is_none
-from shoal.errors import DocumentError, InputError, ShoalError
+from shoal.errors import DocumentError, InputError, ShoalError, ShoalWarning
 from shoal.files.text_table import Shown
 from shoal.privacy.accounting import Losses, Step, account
 from shoal.privacy.budget import Budget, round_up
@@ -41,6 +42,11 @@ Private = TypeVar("Private")
 Drawn = TypeVar("Drawn")
 # The errors that parts of a damaged document lead to.
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+# What neighbouring logs of an experiment differ in.
+OF_LOG = (
+    "one user's rows change, and how many there are; that the user takes part, its arm, cluster "
+    "and covariates are public"
+)
 # The kinds of trials that answer questions.
 ANSWERING = ("questions", "ratios", "bounds")
 
@@ -402,6 +408,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         if known is None:
             # This refuses a charge that does not fit, before anything is drawn.
             book.state().check(self.loss, unit, self.periods)
+            _warn_of_name(book, name)
             made = draw()
             # Another process may have recorded meanwhile: then this is its entry.
             known = book.record(
@@ -437,6 +444,18 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         raise InputError(
             "a record cannot hold public facts as long as these; nothing was charged",
             "give shorter names and keys, rounded times, and amounts with fewer digits",
+        )
+
+
+def _warn_of_name(book: Ledger, name: str) -> None:
+    """Warns that another request has this name, as this one is charged, too."""
+    others = [each.number for each in book.releases() if each.name == name and not each.withdrawn]
+    if name and others:
+        warnings.warn(
+            f"entry {others[-1]} of the ledger has the name {name!r} already, for another request: "
+            "this one is charged as well",
+            ShoalWarning,
+            stacklevel=5,
         )
 
 

@@ -10,7 +10,7 @@ from shoal import checks
 from shoal.data.keys import as_array
 from shoal.data.sources import names_of
 from shoal.data.user_rows import ANY, ROWS, SUM, PerUser, read_users, time_of
-from shoal.errors import InputError
+from shoal.errors import DataError, InputError
 from shoal.release.columns import check_column, check_one_row, read_by_roles, unit_to_check
 from shoal.release.plan import Source
 from shoal.trials.assigned_groups import UNITS
@@ -115,6 +115,13 @@ def source_of(outcome: str | Sequence[str], **columns: Any) -> Source:
             "leave it out with a ratio, in which a user without a row has 0, and with "
             'missing="public" or missing="worst"',
         )
+    counted = columns.get("per_user") in (SUM, ANY)
+    if counted and (columns.get("missing") == "worst" or columns.get("missing_value") is not None):
+        raise InputError(
+            f"the outcome per user {columns['per_user']!r} is never missing: a user without a row "
+            "that has a number has 0",
+            "leave missing= and missing_value= out, or take the mean of each user's rows",
+        )
     if isinstance(outcome, str):
         return Source.of(value=outcome, **columns)
     value, denominator = checks.items(outcome, "outcome", least=2, most=2)
@@ -214,6 +221,10 @@ def _by_users(
 ) -> dict[str, Any]:
     """Returns columns by their roles, with a row for each user of a log."""
     unit = unit_to_check(data, source, ledger)
+    known = {*names_of(data), None, "", ROWS}
+    for name in (source.value, source.denominator):
+        if name not in known:
+            raise DataError(f"there is no column {name!r}", "name a column of the file")
     outcomes = _outcomes(data, source, domains)
     if not look and source.missing != "public":
         outcomes = []

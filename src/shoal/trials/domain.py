@@ -126,7 +126,11 @@ class Domain:
         ends = {"least": -_MOST_COUNT, "most": _MOST_COUNT}
         low, high = (checks.whole(each, "levels end", **ends) for each in (least, most))
         if not FEWEST_LEVELS <= high - low + 1 <= MOST_LEVELS:
-            raise _bad_levels("the number of levels is not possible")
+            raise InputError(
+                f"counts from {low} to {high} are {high - low + 1} levels",
+                f"give {FEWEST_LEVELS} to {MOST_LEVELS} of them, or bins:{low}:{high}, which keeps "
+                "sums and means as they are",
+            )
         return cls(tuple(float(level) for level in range(low, high + 1)))
 
     @classmethod

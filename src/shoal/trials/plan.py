@@ -32,7 +32,7 @@ from shoal.release import envelope, release
 from shoal.release import plan as plans
 from shoal.release.columns import check_column, check_rows, is_unit
 from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Text
-from shoal.release.plan import ANSWERING, Source
+from shoal.release.plan import ANSWERING, OF_LOG, Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
 from shoal.trials.domain import Domain
 from shoal.trials.results import Answers, Effects
@@ -271,10 +271,7 @@ class Plan(plans.Plan[Private, Any]):
         """What neighbouring data sets differ in, in words."""
         if self.source is None or not self.source.of_log:
             return "one unit's outcome changes; its cluster, treatment and covariates are public"
-        return (
-            "one user's rows change, and how many there are; that the user takes part, its arm, "
-            "cluster and covariates are public"
-        )
+        return OF_LOG
 
     @cached_property
     def loss(self) -> Budget:
@@ -528,9 +525,10 @@ def in_order(outcomes: Any, domain: Domain, study: Units, *, may_lack: bool = Fa
     if np.isnan(ordered).any() and not may_lack:
         raise DataError(
             "there are missing outcomes",
-            "clean the data; or say what a missing one counts as with missing_value= "
-            '(--missing-value), ask for bounds with missing="worst" (--missing worst), or leave '
-            "units out with keep= (--missing public) if it is public who lacks one",
+            "clean the data; or plan again with what a missing one counts as, missing_value= "
+            '(--missing-value), with bounds, missing="worst" (--missing worst), or without these '
+            'units if it is public who they are, missing="public" (--missing public; of arrays '
+            "keep=)",
         )
     return np.asarray(ordered)
 

@@ -140,7 +140,7 @@ def test_what_has_no_bounds() -> None:
         asked.regression(["arm"]).plan(DOMAIN, 1, missing="worst")
     outcomes = np.where(np.arange(100) == 3, NOTHING, 1.0)
     release = {"study": study, "noise": shoal.Simulated(1)}
-    with pytest.raises(DataError, match='bounds with missing="worst"'):
+    with pytest.raises(DataError, match='with bounds, missing="worst"'):
         asked.plan(DOMAIN, 1).release(outcomes, **release)
     plan = asked.plan(DOMAIN, 1, missing="worst")
     assert plan.release(outcomes, **release).estimate()["effect"].statistic == "effect"

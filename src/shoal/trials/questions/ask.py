@@ -227,7 +227,7 @@ class Questions:
             )
         # Questions that rest on one assigned group are refused here, before anything is spent.
         for sentence in found.warnings(one_by_one=self.one_by_one):
-            warnings.warn(sentence, ShoalWarning, stacklevel=3)
+            warnings.warn(sentence, ShoalWarning, stacklevel=4)
         return found
 
     def _ratios(self, domains: Sequence[Domain | str], epsilon: Amount, **more: Any) -> RatiosPlan:
@@ -240,7 +240,7 @@ class Questions:
         first, second = map(domain_of, domains)
         found = ratios_of(self.design, self.entries, (first, second), epsilon, **more)
         for sentence in found.warnings():
-            warnings.warn(sentence, ShoalWarning, stacklevel=4)
+            warnings.warn(sentence, ShoalWarning, stacklevel=5)
         return found
 
     def _with(self, entry: QuestionEntry) -> "Questions":

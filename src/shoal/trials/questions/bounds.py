@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -62,6 +62,8 @@ class BoundsRequest(Request):
 
     entries: tuple[QuestionEntry, ...]
     sd: float
+    # Another request than that for complete outcomes.
+    missing: Literal["worst"] = "worst"
 
 
 class BoundsDrawn(Model):
@@ -142,6 +144,11 @@ class BoundsPlan(SidesPlan):
         rounded = 1 if self.numbers.rows is None else len(self.numbers.rows)
         most = int(self.numbers.step.moves[0]) + rounded
         return [NoisyVector("laplace", BITS, np.array([most]))]
+
+    def answers_head(self, many: int) -> str:
+        """Returns the first line of answers, which says what missing outcomes are."""
+        head = super().answers_head(many)
+        return f"{head}; whatever missing outcomes are: a value has them in the middle of the range"
 
     @property
     def follows(self) -> bool:

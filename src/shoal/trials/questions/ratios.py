@@ -287,8 +287,10 @@ class RatiosPlan(SidesPlan):
             f"of a unit are from {ends[0]}, denominators from {ends[1]}; others are moved to the "
             "nearer end, which changes the ratio"
         )
+        middles = _guess(self.domains, None)
+        given = "no expected= was given: the middles" if (x, y) == middles else "expected"
         yield (
-            f"predicted for means of {x:.4g} and {y:.4g} (expected) and a standard deviation of "
+            f"predicted for means of {x:.4g} and {y:.4g} ({given}) and a standard deviation of "
             f"{self.request.sd:.4g} of numerator - ratio x denominator (sd); results do not depend "
             "on these guesses, but how noise is shared does"
         )
