@@ -19,9 +19,6 @@ from shoal.errors import DataError, InputError
 _TOTAL = 1000
 _ROWS, _UNITS = 40, 60
 
-# One ledger has all of these releases, which are called the same.
-pytestmark = pytest.mark.filterwarnings("ignore:entry .* of the ledger has the name")
-
 
 def _digits(number: int) -> Fraction:
     return Fraction(10 ** (number - 1) + 1, 10 ** (number - 1))

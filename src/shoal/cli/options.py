@@ -187,7 +187,13 @@ Json = Annotated[bool, later("Print sorted JSON instead of text.", "--json")]
 Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the ledger.")]
 
 # Releases and ledgers.
-Name = Annotated[str, first("Name of the release, such as 2013-05. A new name is charged again.")]
+Name = Annotated[
+    str,
+    first(
+        "Name of the release, such as 2013-05. A new name is charged again, and so is another "
+        "request under this name."
+    ),
+]
 Entry = Annotated[int | None, first("Number of the entry, if its name is not unique.")]
 PrivacyUnit = Annotated[
     str,

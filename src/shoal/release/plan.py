@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from pydantic import Field
 
 from shoal import documents, files
 from shoal.documents.model import Model, is_none
-from shoal.errors import DocumentError, InputError, ShoalError, ShoalWarning
+from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.files.text_table import Shown
 from shoal.privacy.accounting import Losses, Step, account
 from shoal.privacy.budget import Budget, round_up
@@ -408,7 +407,6 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         if known is None:
             # This refuses a charge that does not fit, before anything is drawn.
             book.state().check(self.loss, unit, self.periods)
-            _warn_of_name(book, name)
             made = draw()
             # Another process may have recorded meanwhile: then this is its entry.
             known = book.record(
@@ -444,18 +442,6 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         raise InputError(
             "a record cannot hold public facts as long as these; nothing was charged",
             "give shorter names and keys, rounded times, and amounts with fewer digits",
-        )
-
-
-def _warn_of_name(book: Ledger, name: str) -> None:
-    """Warns that another request has this name, as this one is charged, too."""
-    others = [each.number for each in book.releases() if each.name == name and not each.withdrawn]
-    if name and others:
-        warnings.warn(
-            f"entry {others[-1]} of the ledger has the name {name!r} already, for another request: "
-            "this one is charged as well",
-            ShoalWarning,
-            stacklevel=5,
         )
 
 

@@ -225,7 +225,8 @@ class BoundsPlan(SidesPlan):
         least = self.domain.levels[0]
         most = self.domain.levels[-1]
         if question.control is not None:
-            least, most = least - most, most - least
+            most -= least
+            least = -most
         return interval._replace(low=max(interval.low, least), high=min(interval.high, most))
 
     def warnings(self, **_: Any) -> list[str]:

@@ -132,7 +132,8 @@ class RatioSide(Side):
         least, most = self.possible
         if math.isnan(value):
             return Interval(least, value, value, most)
-        x, y = self.first.whole, self.second.whole
+        x = self.first.whole
+        y = self.second.whole
         half = self.spread(-value).half_width(confidence)
         if abs(x - value * y) >= half:
             # Noise took a mean so far out of its range that no ratio is likely: the nearest is.

@@ -115,7 +115,8 @@ class _Side:
         value = inside_x / inside_y
         half = self._half(-value, self._factors(-value))
         if abs(x - value * y) >= half:
-            x, y = inside_x, inside_y
+            x = inside_x
+            y = inside_y
 
         def excess(ratio: float) -> float:
             """Returns how far the mean of x - ratio y is from 0, beyond half of its interval."""
@@ -127,10 +128,12 @@ class _Side:
     def _factors(self, factor: float) -> Array:
         """Returns by which factors steps of three second moments add up to that of x + factor y."""
         x, y = self.columns
-        a, b = most_of(x), most_of(y)
+        a = most_of(x)
+        b = most_of(y)
         p = a / (a + b)
         # In units of both widths.
-        u, w = x.width, factor * y.width
+        u = x.width
+        w = factor * y.width
         parts = [u**2 + u * w * p / (1 - p), w**2 + u * w * (1 - p) / p, -u * w / (p * (1 - p))]
         units = [-(-2 * TICKS**2 // a) / TICKS**2, -(-2 * TICKS**2 // b) / TICKS**2, 2 / (a + b)]
         return np.asarray(np.array(parts) * np.array(units))
