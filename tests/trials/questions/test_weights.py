@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from shoal.errors import InputError
+from shoal.privacy.noise import Simulated
 from shoal.trials import Experiment
 from shoal.trials.design import Design
 from shoal.trials.questions import weights
@@ -136,3 +137,22 @@ def test_precision_shares_have_the_least_variance(ratio: float, epsilon: float) 
         options={"ftol": 1e-14, "maxiter": 500},
     ).x[:4]
     assert variance(found) <= variance(shares) * (1 + 1e-6)
+
+
+def test_names_are_made_of_labels() -> None:
+    """Of every kind of question the parts of its name are columns of the table, in this order."""
+    at = np.arange(120)
+    public = {"sex": np.where(at // 3 % 2, "f", "m"), "age": at % 5}
+    study = Experiment(at % 3, covariates=public, control=2)
+    asked = study.ask().effect().effect(by="sex").means().regression("arm + age")
+    plan = asked.plan("binary", 9)
+    table = plan.release(at % 2, study, noise=Simulated(1)).table()
+    assert table.column_names == [
+        *("question", "statistic", "arm", "control", "by", "subgroup"),
+        *("value", "low", "high", "standard_error", "predicted_standard_error"),
+    ]
+    rows = [tuple(each.values())[:6] for each in table.to_pylist()]
+    assert rows[0] == ("effect of 0", "effect", "0", "2", "", "")
+    assert rows[3] == ("effect of 0 where sex is m", "effect", "0", "2", "sex", "m")
+    assert rows[6] == ("mean of arm 2", "mean", "2", "", "", "")
+    assert rows[9] == ("constant in arm + age", "coefficient", "", "", "arm + age", "constant")

@@ -8,7 +8,7 @@ Source: docs/theory/experiments.md#ratios.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -115,7 +115,7 @@ class Linear(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Side(ABC):
     """The means of two private columns over the same weighted units of one arm.
 
     Attributes:
@@ -211,6 +211,9 @@ class PredictedSide(NamedTuple):
 class SidesPlan(Plan):
     """A plan of questions whose answers compare sides."""
 
+    # A request with `entries`.
+    request: Any
+
     @property
     def with_lift(self) -> bool:
         """Whether relative differences are shown, too."""
@@ -236,7 +239,7 @@ class SidesPlan(Plan):
     @cached_property
     def blocks(self) -> tuple[Sides, ...]:
         """The questions, entry by entry."""
-        entries = self.request.entries  # type: ignore[attr-defined]
+        entries = self.request.entries
         return tuple(sides_of(self.design, entries, self.of_mean, with_lift=self.with_lift))
 
     @property
