@@ -219,10 +219,8 @@ def effects(
         asked = asked.means()
     for each in names:
         asked = asked.effect(by=each)
-    levels = domains[0] if source.denominator is None else domains
-    unlike = "worst" if missing == "worst" else "refuse"
     planned = asked.plan(
-        levels, epsilon, sd=sd, expected=expected, lift=lift, missing=unlike
+        domains, epsilon, sd=sd, expected=expected, lift=lift, missing=missing
     ).with_source(source)
     print(planned)
     return planned.release(outcomes, study, ledger=ledger, name=name, noise=noise)

@@ -244,9 +244,8 @@ def ask(
     with working("reading public columns, sharing the noise"):
         study, _ = read_trial(data, source, domains, names, control=control)
         asked = _asked(study, subgroups, formulas, effect=effect, precision=precision, means=means)
-        levels = domains if ratio else domains[0]
-        unlike = "worst" if missing == "worst" else "refuse"
-        made = asked.plan(levels, epsilon, sd=sd, expected=expected, lift=lift, missing=unlike)
+        more: dict[str, Any] = {"sd": sd, "expected": expected, "lift": lift, "missing": missing}
+        made = asked.plan(domains, epsilon, **more)
     _finish(made, source, output=output, picture=picture, force=force, as_json=as_json)
 
 

@@ -132,4 +132,8 @@ def test_the_share_of_the_loss_has_the_least_noise() -> None:
         shares = np.linspace(0.1, 0.9, 8001)
         noise = (widths[0] / shares) ** 2 + (ratio * widths[1] / (1 - shares)) ** 2
         assert fair_share(widths, ratio) == pytest.approx(shares[noise.argmin()], abs=2e-4)
+        for factor in (3, 1 / 3):
+            wrong = fair_share(widths, ratio * factor)
+            found = (widths[0] / wrong) ** 2 + (ratio * widths[1] / (1 - wrong)) ** 2
+            assert found <= 1.22**2 * noise.min()
     assert fair_share((1.0, 1.0), 0.0) == 0.9

@@ -169,7 +169,7 @@ class Questions:
                 They decide how noise is shared, and what is predicted.
             lift: Of a ratio show also ratio/ratio of the control - 1: nothing more is released.
             missing: With `worst`, intervals hold whatever missing outcomes are, and who lacks one
-                is private; else none may be missing.
+                is private; else none may be missing, as with `public` nobody is left who lacks one.
 
         Returns:
             The plan; nothing is spent.
@@ -183,7 +183,9 @@ class Questions:
         design = self.design
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
-        worst = checks.choice(missing, ("refuse", "worst"), "missing") == "worst"
+        worst = checks.choice(missing, ("refuse", "public", "worst"), "missing") == "worst"
+        if isinstance(domain, tuple | list) and len(domain) == 1:
+            (domain,) = domain
         if isinstance(domain, tuple | list):
             if worst:
                 raise InputError(

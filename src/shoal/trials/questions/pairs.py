@@ -80,7 +80,9 @@ class Pair:
     @cached_property
     def step(self) -> NoisyVector:
         """The noisy vector, with the most steps that a unit moves it by."""
-        return NoisyVector("laplace", BITS, np.array([sum(self.most_steps) + rounded(self.first)]))
+        return NoisyVector(
+            "laplace", BITS, np.array([sum(self.most_steps) + rounding_of(self.first)])
+        )
 
     @cached_property
     def moment_steps(self) -> tuple[int, int, int]:
@@ -132,7 +134,7 @@ class Pair:
         return np.array([of_first, of_second, mixed / (TICKS * sum(self.most_steps)) ** 2])
 
 
-def rounded(numbers: Numbers) -> int:
+def rounding_of(numbers: Numbers) -> int:
     """Returns by how many steps rounding may move the numbers of a unit and its second moments."""
     moved = 1 if numbers.rows is None else len(numbers.rows)
     return 2 * moved + MOMENTS_OF_GROUP
@@ -147,7 +149,7 @@ def fair_share(widths: tuple[float, float], ratio: float) -> float:
 
 def pair_choice(choice: Choice, many: Ints, epsilon: Fraction, share: float) -> PairChoice:
     """Returns the choice of one outcome for two, of which the first has a share of epsilon."""
-    rounding = Fraction(rounded(Numbers(many, choice)), 2**BITS)
+    rounding = Fraction(rounding_of(Numbers(many, choice)), 2**BITS)
     if epsilon < ROUNDING * rounding:
         raise InputError(
             f"epsilon {float(epsilon):.3g} is too small for {2 * len(choice.steps)} numbers",
