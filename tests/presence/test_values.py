@@ -39,9 +39,12 @@ def test_without_noise_a_mean_is_that_of_the_clipped_values() -> None:
         assert ((low <= near) & (near <= high) | outside).all()
 
 
-@pytest.mark.parametrize("scale", [3.0, 60.0, 1000.0])
+@pytest.mark.parametrize("scale", [0.01, 3.0, 60.0, 1000.0])
 def test_intervals_cover_with_noise_alone(scale: float) -> None:
-    """Of 4,000 cells of one kind each, also where the weight is lost in noise."""
+    """Of 4,000 cells of one kind each, also where the weight is lost in noise.
+
+    They are no longer than noise asks for, also where it is far less than a step of any grid.
+    """
     rng = np.random.default_rng(1)
     people = rng.normal(28, 6, 300)
     exact = ramps(people)
@@ -50,7 +53,10 @@ def test_intervals_cover_with_noise_alone(scale: float) -> None:
     found = values(noisy, scale)
     low, high = found.mean_interval(0.95)
     truth = np.clip(people, 10, 50).mean()
-    assert ((low <= truth) & (truth <= high)).mean() >= 0.94
+    covered = ((low <= truth) & (truth <= high)).mean()
+    assert covered >= 0.94
+    if scale < 10:
+        assert covered <= 0.96
     width = np.median(high - low)
     assert width <= 60
     low, high = found.quantile_interval(0.5, 0.95)

@@ -15,10 +15,15 @@ from shoal.arrays import Floats, Ints
 from shoal.presence.request import Request
 from shoal.presence.rounds import NO_CAP, Round
 
-# The part of what users are cut by that counts as an error, in totals and in means.
-LOST = {"users": 0.5, "records": 0.5, "sum": 0.5, "values": 0.1}
+# The part of what users are cut by that counts as an error in totals, and how far apart the values
+# of heavy users and of others are taken to be, in ranges.
+_LOST = 0.5
+_APART = 0.05
 # Sizes of users: the first and the last power of two, in half octaves between them.
 _EDGES = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
+# The priority of the average user: it lies in the middle of a size, so that users who are nearly
+# alike have the same size.
+_AVERAGE = 2**-0.25
 # Noise scales: of two sizes beside the most frequent one that are no noise, of a size that stands
 # out by itself, and of the least weight of a cell.
 _BESIDE = 2.0
@@ -92,19 +97,28 @@ def sizes_of(block: str, cells: int) -> Sizes:
 def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
     """Returns the priority of each cell: the fewer users it has, the more each of them counts.
 
-    It is one divided by the cell's noisy weight, of at least 1.5 noise scales, and scaled so that
-    the average user has 1. Without weights all cells are alike.
+    It is one divided by the cell's noisy weight, drawn to that of the average cell by the part that
+    noise has of their variance, and at least 1.5 noise scales. Without weights all cells are alike.
     """
     if weights is None:
         return np.ones(cells)
-    priority = 1 / np.maximum(weights, LEAST * scale)
+    middle = float(weights.mean())
+    noise = 2 * scale**2
+    differ = max(float(weights.var()) - noise, 0.0)
+    drawn = middle + (weights - middle) * differ / max(differ + noise, 1e-300)
+    priority = 1 / np.maximum(drawn, LEAST * scale)
     users = np.maximum(weights, 0.0)
     average = float(users @ priority) / max(float(users.sum()), 1e-300)
-    return priority / average if average > 0 else np.ones(cells)
+    return _AVERAGE * priority / average if average > 0 else np.ones(cells)
 
 
-def cap_of(seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, lost: float) -> Cap:
-    """Returns the size with the least noise and loss, from noisy numbers of users by size.
+def cap_of(
+    seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, *, of_means: bool
+) -> Cap:
+    """Returns the size with the least error, from noisy numbers of users by size.
+
+    A total errs by its noise and by half of what is cut. A mean errs by the noise of its weight,
+    and by what is moved between users whose values are a twentieth of the range apart.
 
     Args:
         seen: Users of each size, with noise of `scale`.
@@ -112,7 +126,7 @@ def cap_of(seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, l
         sizes: What users of each size have.
         cells: How many cells there are, each with noise in proportion to the cap.
         noise: The scale of the noise of the answers, in users at the cap.
-        lost: The part of what is cut that counts as an error.
+        of_means: Whether weights of means are capped, and not totals.
     """
     top = int(np.argmax(seen))
     low, high = _bulk(seen, top, scale)
@@ -128,13 +142,22 @@ def cap_of(seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, l
     total = float(certain @ middles)
     # What users of all sizes have together under each cap.
     under_cap = np.minimum(middles, edges[:, None]) @ certain
-    best = int(np.argmin(cells * edges * noise + lost * (total - under_cap)))
+    of_noise = cells * edges * noise
+    if of_means:
+        parts = np.minimum(edges[:, None] / middles, 1.0)
+        of_caps = np.array([_moved(certain * middles, part) for part in parts])
+        error = np.hypot(of_noise / under_cap, _APART * of_caps)
+        # A cap below all users gives all the same weight, as every lower one would.
+        error[: max(low - 1, 0)] = np.inf
+    else:
+        error = of_noise + _LOST * (total - under_cap)
+    best = int(np.argmin(error))
     size = float(edges[best])
     kept = float(under_cap[best])
     # What may be noise decides no cap, but how far a total can be trusted.
     possible = np.where(is_bulk | (seen > STANDS_OUT * scale), users, 0.0)
     moved = _moved(possible * middles, np.minimum(size / middles, 1.0))
-    moved += _HIDDEN * scale * size / total
+    moved += _HIDDEN * scale * size / kept
     return Cap(size, min(total / kept, _MOST_UP), min(moved, UNKNOWN), kept / size)
 
 
@@ -179,7 +202,9 @@ def look_of(
         if block in seen:
             noise = rounds["sizes"].scale(block)
             sizes = sizes_of(block, cells)
-            found = cap_of(seen[block], noise, sizes, cells, answers.scale(block), LOST[block])
+            in_answers = answers.scale(block)
+            of_means = block == "values"
+            found = cap_of(seen[block], noise, sizes, cells, in_answers, of_means=of_means)
         else:
             found = _given(request, block)
         if block == "users" and _without_cap(found, cells):

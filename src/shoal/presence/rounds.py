@@ -29,7 +29,7 @@ _MOST_UNITS = 2**60
 # where cells are many or few.
 _LOOK = Fraction(10, 100)
 _LOOK_OF_FEW = Fraction(20, 100)
-_RANGE = Fraction(6, 100)
+_RANGE = Fraction(4, 100)
 _RANGE_OF_FEW = Fraction(15, 100)
 # Epsilon times users from which there are many users; cells from which there are many.
 _MANY_USERS = 1000

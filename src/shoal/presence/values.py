@@ -18,12 +18,12 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from shoal import intervals
-from shoal.arrays import Bools, Floats
+from shoal.arrays import Bools, Floats, Ints
 from shoal.release.envelope import CONFIDENCE
 
 # Parts of the weight that a cap moves times the range: how far it moves a cell's mean beside what
 # is seen of all cells together, and more where nothing is seen of them.
-_HIDES = 1 / 6
+_HIDES = 1 / 10
 _HIDES_UNSEEN = 1 / 3
 _HIDES_OF_LEAN = 2.5
 # Of fewer cells nobody can tell by how much they differ.
@@ -144,7 +144,7 @@ class Values:
         low, high = self.bounds
         far = share * np.array([self.knots[0] - low, high - self.knots[-1]])
         at_ends = self.shares[:, [0, -1]] / np.maximum(self.pool[[0, -1]], _LEAST_SHARE)
-        return np.asarray(far[:, None] * np.clip(at_ends, 1.0, _MOST_OF_TAIL).T)
+        return np.asarray(far[:, None] * np.clip(at_ends**2, 1.0, _MOST_OF_TAIL).T)
 
     @property
     def is_range_wrong(self) -> bool:
@@ -278,20 +278,42 @@ class Values:
         return found.low, found.high
 
     def _like_noise(self, along: Floats, confidence: float) -> _Thetas:
-        """The first and the last theta at which the parts, weighed by along - theta, are noise."""
+        """The first and the last theta at which the parts, weighed by along - theta, are noise.
+
+        Between neighbours of a grid both the parts and the quantile of noise are taken for linear.
+        """
         theta = np.linspace(along.min(), along.max(), _GRID)
         away = along - theta[:, None]
         limit = self.scale * _laplace_sums(confidence, (away**2).sum(axis=1), (away**4).sum(axis=1))
         allowed = limit[:, None] + self.hidden * np.maximum(self.weight, 0.0) * np.ptp(theta)
-        inside = np.abs(away @ self.parts.T) <= allowed
-        first = inside.argmax(axis=0)
-        last = _GRID - 1 - inside[::-1].argmax(axis=0)
-        step = theta[1] - theta[0]
-        none = ~inside.any(axis=0)
+        off = away @ self.parts.T
+        inside = np.abs(off) <= allowed
+        # A theta at which the parts are 0 is like noise, also where no neighbour of it is.
+        zero = (along @ self.parts.T) / np.where(self.weight == 0, np.nan, self.weight)
+        is_zero_inside = (theta[0] <= zero) & (zero <= theta[-1])
+        after_zero = np.searchsorted(theta, zero)
+        first = np.where(inside.any(axis=0), inside.argmax(axis=0), _GRID)
+        last = np.where(inside.any(axis=0), _GRID - 1 - inside[::-1].argmax(axis=0), -1)
+        first = np.where(is_zero_inside, np.minimum(first, after_zero), first)
+        last = np.where(is_zero_inside, np.maximum(last, after_zero - 1), last)
+        none = first == _GRID
         at_low = none | (first == 0)
         at_high = none | (last == _GRID - 1)
-        low = np.where(at_low, theta[0], theta[first] - step)
-        high = np.where(at_high, theta[-1], theta[last] + step)
+        cell = np.arange(len(self.parts))
+
+        def crossing(outer: Ints, inner: Ints) -> Floats:
+            """Returns where the parts cease to be too far from 0, between two neighbours."""
+            sign = np.sign(off[outer, cell])
+            too_far = sign * off[outer, cell] - allowed[outer, cell]
+            not_too_far = allowed[inner, cell] - sign * off[inner, cell]
+            part = too_far / (too_far + not_too_far)
+            return np.asarray(theta[outer] + part * (theta[inner] - theta[outer]))
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            low = crossing(np.clip(first - 1, 0, _GRID - 1), np.clip(first, 0, _GRID - 1))
+            high = crossing(np.clip(last + 1, 0, _GRID - 1), np.clip(last, 0, _GRID - 1))
+        low = np.where(at_low, theta[0], low)
+        high = np.where(at_high, theta[-1], high)
         return _Thetas(low, high, at_low, at_high)
 
     def mean_interval(self, confidence: float) -> tuple[Floats, Floats]:

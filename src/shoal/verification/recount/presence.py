@@ -221,23 +221,23 @@ def _cap_of(release: Release, block: str) -> Document:
     possible = users_by_size(6)
     whole = _total_under(math.inf, certain)
     under = [_total_under(end, certain) for end in ends]
-    lost = 0.1 if block == "values" else 0.5
-    answers = _scale(release, "answers", block)
-    costs = [
-        release.size * end * answers + lost * (whole - kept)
-        for end, kept in zip(ends, under, strict=True)
-    ]
-    at = costs.index(min(costs))
+    noise = [release.size * end * _scale(release, "answers", block) for end in ends]
+    if block == "values":
+        # The noise of a mean, and heavy users whose values are a twentieth of the range apart.
+        costs = [
+            math.hypot(of_noise / kept, 0.05 * _moved_by(end, certain))
+            for end, of_noise, kept in zip(ends, noise, under, strict=True)
+        ]
+    else:
+        costs = [
+            of_noise + 0.5 * (whole - kept) for of_noise, kept in zip(noise, under, strict=True)
+        ]
+    # Below the bulk all caps of means are alike, and the highest of them is taken.
+    lowest = max(bulk.start - 1, 0) if block == "values" else 0
+    at = costs.index(min(costs[lowest:]), lowest)
     cap = ends[at]
-    uncut = _total_under(math.inf, possible)
-    cut = _total_under(cap, possible)
-    # By the cap, sizes below it get a larger part of the total, and sizes above it a smaller one.
-    moved = sum(
-        max(users * size / uncut - users * min(size, cap) / cut, 0.0)
-        for size, users in possible.items()
-    )
-    # Noise may hide users as heavy as four caps.
-    moved += 4 * scale * cap / whole
+    # Noise may hide users who have four times the weight of the others.
+    moved = _moved_by(cap, possible) + 4 * scale * cap / under[at]
     return _cap(cap, up=min(whole / under[at], 2.0), moved=min(moved, 0.5), users=under[at] / cap)
 
 
@@ -274,6 +274,16 @@ def _bulk(seen: list[float], scale: float) -> range:
 def _total_under(cap: float, users_by_size: dict[float, float]) -> float:
     """Returns what all users have together if each counts for the cap at most."""
     return sum(min(size, cap) * users for size, users in users_by_size.items())
+
+
+def _moved_by(cap: float, users_by_size: dict[float, float]) -> float:
+    """Returns the part of all that a cap moves: to sizes below it, from those above it."""
+    uncut = _total_under(math.inf, users_by_size)
+    cut = _total_under(cap, users_by_size)
+    return sum(
+        max(users * size / uncut - users * min(size, cap) / cut, 0.0)
+        for size, users in users_by_size.items()
+    )
 
 
 def _rows(
@@ -424,7 +434,7 @@ def _moved(release: Release, moved: float) -> tuple[float, float]:
     lean = float(place[1] - place[0])
     variances = 2 * scale**2 * (place**2 + (1 - place) ** 2) / weight**2
     is_sure = abs(lean) > 3 * math.sqrt(float(variances.sum()))
-    return moved * (1 / 6 + 2.5 * abs(lean)), moved * lean if is_sure else 0.0
+    return moved * (1 / 10 + 2.5 * abs(lean)), moved * lean if is_sure else 0.0
 
 
 class _Values:
@@ -581,24 +591,24 @@ class _Values:
         An end is infinite where it is the end of what is tried.
         """
         grid = np.linspace(along.min(), along.max(), _STEPS + 1)
-        step = grid[1] - grid[0]
         # One row for each theta, one column for each knot.
         away = along - grid[:, None]
         limit = np.array(
             [self._limit(float((row**2).sum()), float((row**4).sum())) for row in away]
         )
         room = self.hidden * np.maximum(self.weight, 0.0) * (grid[-1] - grid[0])
-        off = np.abs(away @ self.parts.T)
+        sums = self.parts @ along
         lows = []
         highs = []
         # The release may have computed quantiles that are a bit smaller, or a bit larger.
         for factor in (1 - _SAME, 1 + _SAME):
-            like_noise = off <= limit[:, None] * factor + room
-            never = ~like_noise.any(axis=0)
-            first = np.where(never, 0, like_noise.argmax(axis=0))
-            last = np.where(never, _STEPS, _STEPS - like_noise[::-1].argmax(axis=0))
-            lows.append(np.where(first == 0, -math.inf, grid[first] - step))
-            highs.append(np.where(last == _STEPS, math.inf, grid[last] + step))
+            ends = [
+                _first_and_last(each, weight, grid, limit * factor + more)
+                for each, weight, more in zip(sums, self.weight, room, strict=True)
+            ]
+            low, high = np.array(ends).reshape(-1, 2).T
+            lows.append(low)
+            highs.append(high)
         # Larger quantiles make longer intervals.
         return _Ends(lows[::-1], highs)
 
@@ -614,7 +624,7 @@ class _Values:
         found = self._thetas(self.knots)
         # A cell with more of its weight at an end of the range may also have more beyond it.
         at_ends = self._shares()[:, [0, -1]] / np.maximum(self.pool[[0, -1]], 0.02)
-        below, above = self.tails.reach[:, None] * np.clip(at_ends, 1.0, 5.0).T
+        below, above = self.tails.reach[:, None] * np.clip(at_ends**2, 1.0, 5.0).T
         down = self.capped * self.width - below
         up = self.capped * self.width + above
         lows = [np.where(np.isinf(x), low, np.clip(x + down, low, high)) for x in found.low]
@@ -685,6 +695,33 @@ class _Values:
         lows = [np.where(np.isinf(each), 0.0, each) for each in found.low]
         highs = [np.where(np.isinf(each), 1.0, each) for each in found.high]
         return _Ends(lows, highs)
+
+
+def _first_and_last(
+    total: float, weight: float, grid: Array, allowed: Array
+) -> tuple[float, float]:
+    """Returns the first and the last theta at which |total - theta weight| is allowed.
+
+    What is allowed is linear between places of the grid. A result is infinite where it is an end of
+    the grid, or where nothing is allowed.
+    """
+
+    def excess(theta: float) -> float:
+        return float(abs(total - theta * weight) - np.interp(theta, grid, allowed))
+
+    tried = [float(each) for each in grid]
+    if weight and grid[0] < total / weight < grid[-1]:
+        # Here nothing is left of the total.
+        tried = sorted([*tried, total / weight])
+    inside = [at for at, theta in enumerate(tried) if excess(theta) <= 0]
+    if not inside:
+        return -math.inf, math.inf
+    first = inside[0]
+    last = inside[-1]
+    low = brentq(excess, tried[first - 1], tried[first]) if first else -math.inf
+    is_end = last == len(tried) - 1
+    high = math.inf if is_end else brentq(excess, tried[last], tried[last + 1])
+    return low, high
 
 
 @lru_cache(maxsize=4096)
