@@ -15,13 +15,8 @@ from shoal.data import keys
 from shoal.errors import InputError
 from shoal.presence.estimates import Estimates
 from shoal.presence.guide import CapPart, Guide
-from shoal.presence.look import LEAST, UNKNOWN, Cap, priorities
+from shoal.presence.look import LEAST, Cap, priorities
 from shoal.presence.request import Request
-
-# A smaller cap of values, which has less noise, is worth it where users above the cap are known to
-# have about the same values as others: by so much of the range at most, with its noise.
-_SMALLER = 0.5
-_ALIKE = 0.15
 
 
 def guide_of(numbers: Estimates, release: str, request: Request, *, simulation: bool) -> Guide:
@@ -58,21 +53,9 @@ def guide_of(numbers: Estimates, release: str, request: Request, *, simulation: 
 
 
 def _cap(numbers: Estimates, block: str, request: Request) -> Cap:
-    """Returns the cap for a request: of values a smaller one, if users above it are like others."""
+    """Returns the cap for a request: the earlier one; without a cap, users count in all cells."""
     cap = numbers.look.caps[block]
-    if cap.hull:
-        return replace(cap, size=float(request.keys.num_rows))
-    if block != "values":
-        return cap
-    by, noise = numbers.values.lean
-    if not abs(by) + noise <= _ALIKE:
-        return cap
-    return replace(
-        cap,
-        size=cap.size * _SMALLER,
-        moved=min(cap.moved / _SMALLER, UNKNOWN),
-        users=cap.users / _SMALLER,
-    )
+    return replace(cap, size=float(request.keys.num_rows)) if cap.hull else cap
 
 
 def _priority(numbers: Estimates, cells: pa.Table) -> Floats:

@@ -100,14 +100,18 @@ class Estimates:
         pieces = pieces_of(self.request, (low, high))[1:-1]
         ends = np.array([pieces[0].low, *(each.low + each.width for each in pieces)])
         bounds = lattice.bounds
+        moved = self.look.caps["values"].moved
+        # Whether heavy users have more of the records than those of the guide, nothing sees.
+        unseen = 0.0 if self.request.guide is None else moved
         return Values(
             self._in_users("values").reshape(len(ends), self.cells).T,
             answers.scale("values"),
             bounds.lo + ends / top * (bounds.hi - bounds.lo),
             (bounds.lo, bounds.hi),
-            self.look.caps["values"].moved,
+            moved,
             self._in_users("tails"),
             answers.scale("tails"),
+            unseen,
         )
 
     @property

@@ -18,7 +18,7 @@ from shoal.presence.rounds import NO_CAP, Round
 # The part of what users are cut by that counts as an error in totals, and how far apart the values
 # of heavy users and of others are taken to be, in ranges.
 _LOST = 0.5
-_APART = 0.05
+_APART = 0.1
 # Sizes of users: the first and the last power of two, in half octaves between them.
 _EDGES = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
 # The priority of the average user: it lies in the middle of a size, so that users who are nearly
@@ -118,7 +118,7 @@ def cap_of(
     """Returns the size with the least error, from noisy numbers of users by size.
 
     A total errs by its noise and by half of what is cut. A mean errs by the noise of its weight,
-    and by what is moved between users whose values are a twentieth of the range apart.
+    and by what is moved between users whose values are a tenth of the range apart.
 
     Args:
         seen: Users of each size, with noise of `scale`.

@@ -23,7 +23,7 @@ from shoal.release.envelope import CONFIDENCE
 
 # Parts of the weight that a cap moves times the range: how far it moves a cell's mean beside what
 # is seen of all cells together, and more where nothing is seen of them.
-_HIDES = 1 / 10
+_HIDES = 1 / 6
 _HIDES_UNSEEN = 1 / 3
 _HIDES_OF_LEAN = 2.5
 # Of fewer cells nobody can tell by how much they differ.
@@ -64,6 +64,7 @@ class Values:
         tails: Weights of all cells: below the range, at its low and its high end of users below the
             cap, the same of users above it, and above the range; empty if not drawn.
         tail_scale: Of the noise of tails.
+        unseen: The part of the weight that caps may move besides, as no look saw the users.
     """
 
     parts: Floats
@@ -73,6 +74,7 @@ class Values:
     moved: float
     tails: Floats = field(default_factory=lambda: np.zeros(0))
     tail_scale: float = 1.0
+    unseen: float = 0.0
 
     @cached_property
     def weight(self) -> Floats:
@@ -120,7 +122,7 @@ class Values:
         """The part of the range by which a cap may move a mean."""
         by = self.lean[0]
         part = _HIDES_UNSEEN if np.isnan(by) else _HIDES + _HIDES_OF_LEAN * abs(by)
-        return part * self.moved
+        return part * (self.moved + self.unseen)
 
     @property
     def capped(self) -> float:

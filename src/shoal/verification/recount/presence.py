@@ -223,9 +223,9 @@ def _cap_of(release: Release, block: str) -> Document:
     under = [_total_under(end, certain) for end in ends]
     noise = [release.size * end * _scale(release, "answers", block) for end in ends]
     if block == "values":
-        # The noise of a mean, and heavy users whose values are a twentieth of the range apart.
+        # The noise of a mean, and heavy users whose values are a tenth of the range apart.
         costs = [
-            math.hypot(of_noise / kept, 0.05 * _moved_by(end, certain))
+            math.hypot(of_noise / kept, 0.1 * _moved_by(end, certain))
             for end, of_noise, kept in zip(ends, noise, under, strict=True)
         ]
     else:
@@ -426,15 +426,17 @@ def _moved(release: Release, moved: float) -> tuple[float, float]:
     # Weights at the low and the high end of the range, of users below and above the cap.
     low, high = np.reshape(inside, (2, 2)).T
     weight = low + high
+    # Nothing sees whether heavy users have more of the records than those of the guide.
+    may_move = moved if release.guide is None else 2 * moved
     if (weight < 6 * scale).any():
-        return moved / 3, 0.0
+        return may_move / 3, 0.0
     # Where values of both kinds of users lie on average, from 0 to 1 in the range.
     place = np.clip(high / weight, 0.0, 1.0)
     # By so much higher are those of users above the cap.
     lean = float(place[1] - place[0])
     variances = 2 * scale**2 * (place**2 + (1 - place) ** 2) / weight**2
     is_sure = abs(lean) > 3 * math.sqrt(float(variances.sum()))
-    return moved * (1 / 10 + 2.5 * abs(lean)), moved * lean if is_sure else 0.0
+    return may_move * (1 / 6 + 2.5 * abs(lean)), moved * lean if is_sure else 0.0
 
 
 class _Values:
