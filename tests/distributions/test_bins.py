@@ -19,6 +19,7 @@ from shoal.distributions.bin_estimates import Bins
 from shoal.distributions.bins import (
     FINE,
     Place,
+    Together,
     common,
     draw_bins,
     edges_of,
@@ -31,6 +32,7 @@ from shoal.distributions.plan import Plan
 from shoal.distributions.units import BITS, plan_units
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated
+from shoal.theory import sum_zero
 from shoal.verification.rederive import replanned
 from tests.support import made_counts
 
@@ -195,13 +197,14 @@ def test_noise_of_rounds_is_not_taken_for_a_shape(votes: int, kept: bool) -> Non
     rounds = [[votes << BITS >> 5] * 32, [votes << BITS >> 4, 0] * 16]
     edges = edges_of(rounds, [], 6, BITS_OF_TICKS)
     found = common(rounds, BITS_OF_TICKS)
-    less_noisy = smooth(rounds, edges, np.array([0.05, 0.25, 0.5, 0.75, 0.95]), BITS_OF_TICKS)
+    nothing = Together(np.zeros(5), np.full(5, np.inf))
+    less_noisy = smooth(rounds, edges, nothing, BITS_OF_TICKS)
     first, *_, last = at = [each >> (BITS_OF_TICKS - FINE) for each in edges[1:-1]]
     assert less_noisy[at] == pytest.approx(found[at])
     steps = np.diff(less_noisy[first : last + 1])
     assert (steps.min() < 1e-6) == kept
-    assert np.array_equal(less_noisy[:first], found[:first])
-    assert np.array_equal(less_noisy[last + 1 :], found[last + 1 :])
+    assert less_noisy[:first] == pytest.approx(found[:first], rel=1e-7)
+    assert less_noisy[last + 1 :] == pytest.approx(found[last + 1 :], rel=1e-7)
 
 
 def _errors_of_medians(
@@ -251,9 +254,50 @@ def test_cells_say_on_which_side_of_an_edge_a_value_of_many_records_lies(
     found = common(rounds, BITS_OF_TICKS)
     start, edge, end = range(ends[held], ends[held] + 3)
     below = found[start] + way * (found[end] - found[start])
-    moved = smooth(rounds, [edge << (BITS_OF_TICKS - FINE)], np.array([below]), BITS_OF_TICKS)
+    cells = Together(np.array([below]), np.array([np.inf]))
+    moved = smooth(rounds, [edge << (BITS_OF_TICKS - FINE)], cells, BITS_OF_TICKS)
     share = (moved[edge] - found[start]) / (found[end] - found[start])
     assert share == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("times", [0.5, 3.0, np.inf])
+@pytest.mark.parametrize(("votes", "part"), [(200, 8.0), (200, 16.0), (10**8, 16.5), (10**8, 16.1)])
+def test_rounds_and_cells_count_by_their_variances(votes: int, part: float, times: float) -> None:
+    """Below so many of 32 even bins rounds have noise, or their records may be at one place."""
+    rounds = [[votes * 2**BITS // 32] * 32]
+    place = round(part * 32)
+    bins, inside = divmod(place / 32, 1)
+    noise = sum_zero.variance(32, int(bins)) / votes**2
+    variance = noise + inside * (1 - inside) / 32**2
+    cells = Together(np.array([part / 32 + 0.1]), np.array([times * variance]))
+    found = smooth(rounds, [place << (BITS_OF_TICKS - FINE)], cells, BITS_OF_TICKS)
+    moved = found - np.arange(2**FINE + 1) / 2**FINE
+    expected = (cells.below[0] - place / 2**FINE) / (1 + times)
+    assert moved[place] == pytest.approx(expected, rel=5e-3, abs=1e-6)
+    assert moved[[0, -1]] == pytest.approx([0, 0])
+
+
+def test_the_common_function_rises_where_that_of_cells_falls() -> None:
+    """Also where noise takes it beyond 0 and 1, and in a bin that rounds found empty."""
+    rounds = [[0] * 16 + [2**BITS * 50] * 16]
+    edges = [each << (BITS_OF_TICKS - FINE) for each in (100, 200, 800, 900)]
+    cells = Together(np.array([-0.1, 0.3, 0.2, 1.1]), np.full(4, 1e-9))
+    found = smooth(rounds, edges, cells, BITS_OF_TICKS)
+    assert found[[0, 100, 150, 200, 800, 900, 1024]] == pytest.approx(
+        [0, 0, 0.15, 0.3, 0.3, 1, 1], abs=1e-3
+    )
+    assert np.diff(found).min() >= 0
+
+
+def test_cells_together_have_the_noise_of_all_of_them() -> None:
+    """Ten thousand draws of three cells of unlike sizes, below both edges."""
+    totals = [2**BITS * each for each in (10, 20, 70)]
+    rows = [[each, 0, 0] for each in totals] * 10_000
+    drawn = np.array(Simulated(3).add_sum_zero(rows, BITS, 0), dtype=float).reshape(-1, 3, 3)
+    found = [Together.of_rows(each) for each in drawn]
+    below = np.array([each.below for each in found])
+    assert below.mean(axis=0) == pytest.approx([1, 1], abs=2e-3)
+    assert below.var(axis=0) == pytest.approx(found[0].variance, rel=0.05)
 
 
 def test_medians_of_ratings_err_less_where_cells_say_where_ratings_lie() -> None:
@@ -266,27 +310,47 @@ def test_medians_of_ratings_err_less_where_cells_say_where_ratings_lie() -> None
     assert own_error < 0.7 * noisy_error
 
 
-@pytest.mark.parametrize("noise", [1e-5, 0.05])
-def test_a_density_bends_in_a_bin_as_in_its_neighbours_unless_by_noise(noise: float) -> None:
-    """Densities 1 + a (2x - 1) of 30 cells, with little noise; even ones with much noise."""
+@pytest.mark.parametrize(("noise", "cells"), [(1e-5, 30), (0.05, 3000)])
+def test_a_density_bends_in_a_bin_as_in_its_neighbours_unless_by_noise(
+    noise: float, cells: int
+) -> None:
+    """Densities 1 + a (2x - 1) with little noise; even ones of many cells with much noise."""
     rng = np.random.default_rng(2)
-    slope = np.linspace(-0.8, 0.8, 30)
+    slope = np.linspace(-0.8, 0.8, cells)
     slope *= noise < 0.01
     edges = np.linspace(0, 1, 9)
     exact = edges + slope[:, None] * (edges**2 - edges)
-    drawn = rng.laplace(0, 2 * noise, (30, 8))
+    drawn = rng.laplace(0, 2 * noise, (cells, 8))
     plain = np.diff(exact, axis=1) + drawn - drawn.mean(axis=1, keepdims=True)
     even = np.linspace(0, 1, 2**FINE + 1)
-    bins = Bins(plain, np.full(30, noise), np.zeros(30), edges, 1e-6, even)
+    bins = Bins(plain, np.full(cells, noise), np.zeros(cells), edges, 1e-6, even)
     found, _, _ = bins.quantile(0.45, 0.95)
     share = found + slope * (found**2 - found)
-    so_far = np.append(np.zeros((30, 1)), np.cumsum(bins.value, axis=1), axis=1)
+    so_far = np.append(np.zeros((cells, 1)), np.cumsum(bins.value, axis=1), axis=1)
     straight = np.array([np.interp(0.45, row, edges) for row in so_far])
     if noise < 0.01:
-        assert share == pytest.approx(np.full(30, 0.45), abs=5e-4)
+        assert share == pytest.approx(np.full(cells, 0.45), abs=5e-4)
         assert np.abs(straight - found).max() > 15e-4
     else:
         assert found == pytest.approx(straight, abs=1e-5)
+
+
+@pytest.mark.parametrize(("noise", "part"), [(3e-4, 0.5), (1e-3, 0.8)])
+def test_a_density_bends_beside_a_bin_that_holds_next_to_nothing(noise: float, part: float) -> None:
+    """The slope to a first bin of 0.2% is mostly noise, so that of the other side is taken."""
+    rng = np.random.default_rng(5)
+    slope = np.linspace(-0.8, 0.8, 1000)
+    edges = np.array([0, 0.002, 0.2, 0.4, 0.6, 0.8, 1.0])
+    exact = edges + slope[:, None] * (edges**2 - edges)
+    drawn = rng.laplace(0, 2 * noise, (1000, 6))
+    plain = np.diff(exact, axis=1) + drawn - drawn.mean(axis=1, keepdims=True)
+    even = np.linspace(0, 1, 2**FINE + 1)
+    bins = Bins(plain, np.full(1000, noise), np.zeros(1000), edges, 1e-6, even)
+    found, _, _ = bins.quantile(0.11, 0.95)
+    so_far = np.append(np.zeros((1000, 1)), np.cumsum(bins.value, axis=1), axis=1)
+    straight = np.array([np.interp(0.11, row, edges) for row in so_far])
+    errors = [np.abs(each + slope * (each**2 - each) - 0.11).mean() for each in (found, straight)]
+    assert errors[0] < part * errors[1]
 
 
 def test_densities_do_not_fall_below_half_of_their_mean_in_a_bin() -> None:

@@ -27,8 +27,9 @@ _BIAS = 0.1
 _ERROR = 0.8
 # In a bin the values are as in the common distribution, but for this part that lies evenly.
 _EVENLY = 0.1
-# Bins are not shorter, as ranks of the common distribution, where a density is divided by them.
-_LEAST_MASS = 1e-3
+# Where slopes between bins are found they hold at least two deviations of the noise of a bin, as
+# parts of the common distribution, or this part if that is less.
+_LEAST_MASS = 0.01
 # Of the covariance between cells, the part that is replaced by that of bins of one record.
 _SHAPE = 0.3
 # The longest tick, as a part of the bounds' width: there are ten tick bits at least.
@@ -239,21 +240,24 @@ class Bins:
     def _bends(self, mass: Floats) -> Floats:
         """How much more of each cell is at the upper end of a bin than at the lower one.
 
-        Its density over the common one, whose parts are `mass`, has the slope that it has between
-        both neighbours, as far as noise does not explain the slopes of cells.
+        Its density over the common one, whose parts are `mass`, has a slope between the slopes to
+        both neighbours, each as far as noise does not explain that of cells.
         """
-        size = np.maximum(mass, _LEAST_MASS)
+        noisy = 2 * math.sqrt(float(np.median(self._variance)))
+        size = np.maximum(mass, min(noisy, _LEAST_MASS))
         middle = np.cumsum(size) - size / 2
         steps = np.diff(np.diag(1 / size), axis=0) / np.diff(middle)[:, None]
-        slope = np.zeros((self.bins, self.bins))
-        slope[1:-1] = (steps[1:] + steps[:-1]) / 2
-        of_unit = np.diag(slope @ self._flat @ slope.T)
+        of_unit = np.diag(steps @ self._flat @ steps.T)
         noise = self._variance[:, None] * of_unit
-        seen = (self.plain @ slope.T) ** 2
+        seen = ((self.plain - mass) @ steps.T) ** 2
         weight = self._weight
         signal = np.maximum(weight @ (seen - noise) / weight.sum(), 0.0)
         known = signal / np.maximum(signal + noise, 1e-12)
-        bends = known**2 * (self.value @ slope.T) * size**2
+        slopes = known**2 * ((self.value - mass) @ steps.T)
+        both = known[:, 1:] + known[:, :-1]
+        bends = np.zeros_like(self.value)
+        bends[:, 1:-1] = (slopes[:, 1:] + slopes[:, :-1]) / np.maximum(both, 1e-12)
+        bends *= size**2
         # So a density is nowhere below half of its mean in the bin.
         return np.asarray(np.clip(bends, -self.value, self.value))
 

@@ -50,6 +50,23 @@ class DrawnBins(NamedTuple):
     rows: list[list[int]]
 
 
+class Together(NamedTuple):
+    """The share of all cells together below each edge, and the variance of its noise."""
+
+    below: Floats
+    variance: Floats
+
+    @classmethod
+    def of_rows(cls, rows: Floats) -> Together:
+        """Returns what noisy bins of cells, in units, say together."""
+        cells, bins = rows.shape
+        so_far = np.cumsum(rows.sum(axis=0))
+        total = max(so_far[-1], 1.0)
+        of_cell = [sum_zero.variance(bins, cut) for cut in range(1, bins)]
+        unit = 2.0**BITS / total
+        return cls(so_far[:-1] / total, cells * unit**2 * np.array(of_cell))
+
+
 @dataclass(frozen=True)
 class Place:
     """How many possible edges each record is above: multiples of the width, and thresholds.
@@ -171,19 +188,18 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
     return found
 
 
-def smooth(rounds: Sequence[list[int]], edges: Sequence[int], below: Floats, bits: int) -> Floats:
-    """Returns the common distribution function, smoother inside bins where its shape is noise.
-
-    `below` is the share of all cells together below each edge.
+def smooth(rounds: Sequence[list[int]], edges: Sequence[int], cells: Together, bits: int) -> Floats:
+    """Returns the common distribution function, by rounds and cells, without shapes that are noise.
 
     Source: docs/theory/cells.md#values-of-bins.
     """
     found = common(rounds, bits)
     if not rounds:
         return found
-    found = _beside_edges(found, rounds, edges, below, bits)
+    found = _beside_edges(found, rounds, edges, cells.below, bits)
     places = np.arange(2**FINE + 1)
     knots = np.array([0, *edges, 1 << bits]) / (1 << (bits - FINE))
+    found = _with_cells(found, rounds, knots, cells, bits)
     at_knots = np.interp(knots, places, found)
     apart = PchipInterpolator(knots, at_knots)(places) - found
     bins = len(knots) - 1
@@ -209,7 +225,7 @@ def _beside_edges(
     The last round does not say where in its bin such a value is, but cells say how many records are
     below an edge in that bin.
     """
-    ends = np.array([0, *edges_of_round(rounds[:-1], bits), 1 << bits]) >> (bits - FINE)
+    ends = _ends(rounds, bits)
     many = np.diff(found[ends]) >= _MANY / _ROUND
     held = many & (np.diff(ends) <= _SHORT)
     cuts = np.array(edges, dtype=np.int64)
@@ -225,6 +241,37 @@ def _beside_edges(
     moved = np.interp(places, knots[order], np.maximum.accumulate(values))
     inside = held[np.searchsorted(ends[1:-1], places, side="right")]
     return np.where(inside, moved, found)
+
+
+def _ends(rounds: Sequence[list[int]], bits: int) -> Ints:
+    """Returns the ends of the bins of the last round, as places."""
+    inner = edges_of_round(rounds[:-1], bits)
+    return np.array([0, *inner, 1 << bits]) >> (bits - FINE)
+
+
+def _with_cells(
+    found: Floats, rounds: Sequence[list[int]], knots: Floats, cells: Together, bits: int
+) -> Floats:
+    """Returns a distribution function that is at edges the mean of what rounds and cells say.
+
+    Each counts by its variance. Inside a bin of the last round all records may be at one place.
+    """
+    ends = _ends(rounds, bits)
+    bins = len(rounds[-1])
+    below = np.interp(knots[1:-1], ends, np.arange(bins + 1))
+    first = below.astype(np.int64)
+    part = below - first
+    inside = np.diff(found[ends])[first] ** 2 * part * (1 - part)
+    unit = 2.0**BITS / sum(rounds[-1])
+    of_one = sum_zero.variance(bins, 1) * unit**2
+    of_rounds = of_one * below * (bins - below) / (bins - 1) + inside
+    # A hair of slope, so that every level has one place.
+    rising = _mixed(found, 1e-9)
+    at_knots = np.interp(knots, np.arange(2**FINE + 1), rising)
+    moved = at_knots.copy()
+    moved[1:-1] += of_rounds / (of_rounds + cells.variance) * (cells.below - at_knots[1:-1])
+    moved = np.maximum.accumulate(np.clip(moved, 0.0, 1.0))
+    return np.asarray(np.interp(rising, at_knots, moved))
 
 
 def _mixed(found: Floats, evenly: float) -> Floats:

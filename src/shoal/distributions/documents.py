@@ -23,7 +23,7 @@ from shoal.cells.shown.published import for_everybody
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.bin_estimates import Bins
-from shoal.distributions.bins import DrawnBins, edges_of, smooth
+from shoal.distributions.bins import DrawnBins, Together, edges_of, smooth
 from shoal.distributions.estimates import Distributions
 from shoal.distributions.parts import Drawn, narrowed
 from shoal.distributions.request import Request
@@ -109,14 +109,13 @@ class BinsPart(DrawnPart):
         ticks = np.array([0, *self.edges, top])
         width = float(lattice.bounds.width)
         edges = lattice.bounds.lo + ticks / top * width
-        rows = np.array(self.rows, dtype=np.float64)
-        parts = rows.reshape(len(total), -1) / total[:, None]
+        rows = np.array(self.rows, dtype=np.float64).reshape(len(total), -1)
+        parts = rows / total[:, None]
         noise = 2.0**BITS / total
         found = None
         if self.rounds or self.few:
-            so_far = np.cumsum(rows.reshape(len(total), -1).sum(axis=0))
-            below = so_far[:-1] / max(so_far[-1], 1.0)
-            found = smooth([[*each] for each in self.rounds], self.edges, below, lattice.bits)
+            rounds = [[*each] for each in self.rounds]
+            found = smooth(rounds, self.edges, Together.of_rows(rows), lattice.bits)
         half_tick = width / 2 / top
         return Bins(parts, noise, self.moved, edges, half_tick, found)
 
