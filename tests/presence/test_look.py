@@ -19,15 +19,15 @@ def seen(**more: float) -> np.ndarray:
 
 def test_a_size_that_noise_may_make_decides_no_cap_and_no_total_is_trusted() -> None:
     """At eight scales it may be noise, or users who have most of all records."""
-    plain = cap_of(seen(), SCALE, SIZES, 20, 1.0, of_means=False)
-    ghost = cap_of(seen(last=8), SCALE, SIZES, 20, 1.0, of_means=False)
+    plain = cap_of(seen(), SCALE, SIZES, 20, 1.0)
+    ghost = cap_of(seen(last=8), SCALE, SIZES, 20, 1.0)
     assert (ghost.size, ghost.up) == (plain.size, plain.up)
     assert plain.moved < 0.25 < ghost.moved
 
 
 def test_users_who_stand_out_for_certain_move_the_cap() -> None:
     """Thirty scales are users."""
-    assert cap_of(seen(last=30), SCALE, SIZES, 20, 1.0, of_means=False).size > 1000
+    assert cap_of(seen(last=30), SCALE, SIZES, 20, 1.0).size > 1000
 
 
 def test_a_look_that_sees_nothing_says_nothing() -> None:
@@ -35,7 +35,7 @@ def test_a_look_that_sees_nothing_says_nothing() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         noise = rng.laplace(0, SCALE, len(SIZES.edges))
-        found = cap_of(np.clip(noise, None, 5 * SCALE), SCALE, SIZES, 20, 1.0, of_means=False)
+        found = cap_of(np.clip(noise, None, 5 * SCALE), SCALE, SIZES, 20, 1.0)
         assert not found.known
 
 
@@ -43,7 +43,7 @@ def test_users_of_one_size_all_have_their_whole_weight() -> None:
     """A cap above them would only add noise."""
     sizes = sizes_of("values", 20)
     one = np.where(sizes.edges == 4, 2000.0, 0.0)
-    found = cap_of(one, SCALE, sizes, 20, 1.0, of_means=True)
+    found = cap_of(one, SCALE, sizes, 20, 1.0, apart=0.1)
     assert found.size < 4
     assert found.users == 2000
 
@@ -52,8 +52,8 @@ def test_a_cap_of_means_moves_weight_only_where_noise_is_more() -> None:
     """Of 1,500 users with a record and 500 with 64, most of the weight would be moved."""
     sizes = sizes_of("values", 20)
     two = np.where(sizes.edges == 1, 1500.0, 0.0) + np.where(sizes.edges == 64, 500.0, 0.0)
-    exact = cap_of(two, SCALE, sizes, 20, 0.01, of_means=True)
-    noisy = cap_of(two, SCALE, sizes, 20, 100.0, of_means=True)
+    exact = cap_of(two, SCALE, sizes, 20, 0.01, apart=0.1)
+    noisy = cap_of(two, SCALE, sizes, 20, 100.0, apart=0.1)
     assert exact.moved < 0.1
     assert noisy.size <= 1
 

@@ -15,10 +15,13 @@ from shoal.arrays import Floats, Ints
 from shoal.presence.request import Request
 from shoal.presence.rounds import NO_CAP, Round
 
-# The part of what users are cut by that counts as an error in totals, and how far apart the values
-# of heavy users and of others are taken to be, in ranges.
+# The part of what users are cut by that counts as an error in totals.
 _LOST = 0.5
-_APART = 0.1
+# How far apart the values of heavy users and of others may be in a cell, in ranges: at most, by the
+# noise of what tails say of it, and by the root of cells over users.
+_MOST_APART = 0.1
+_APART_BY_NOISE = 8.0
+_APART_BY_USERS = 0.6
 # Sizes of users: the first and the last power of two, in half octaves between them.
 _EDGES = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
 # The priority of the average user: it lies in the middle of a size, so that users who are nearly
@@ -113,12 +116,17 @@ def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
 
 
 def cap_of(
-    seen: Floats, scale: float, sizes: Sizes, cells: int, noise: float, *, of_means: bool
+    seen: Floats,
+    scale: float,
+    sizes: Sizes,
+    cells: int,
+    noise: float,
+    apart: float | None = None,
 ) -> Cap:
     """Returns the size with the least error, from noisy numbers of users by size.
 
     A total errs by its noise and by half of what is cut. A mean errs by the noise of its weight,
-    and by what is moved between users whose values are a tenth of the range apart.
+    and by what is moved between users whose values are so far apart.
 
     Args:
         seen: Users of each size, with noise of `scale`.
@@ -126,7 +134,7 @@ def cap_of(
         sizes: What users of each size have.
         cells: How many cells there are, each with noise in proportion to the cap.
         noise: The scale of the noise of the answers, in users at the cap.
-        of_means: Whether weights of means are capped, and not totals.
+        apart: How far apart values of heavy users and of others may be, in ranges; None of totals.
     """
     top = int(np.argmax(seen))
     low, high = _bulk(seen, top, scale)
@@ -143,10 +151,10 @@ def cap_of(
     # What users of all sizes have together under each cap.
     under_cap = np.minimum(middles, edges[:, None]) @ certain
     of_noise = cells * edges * noise
-    if of_means:
+    if apart is not None:
         parts = np.minimum(edges[:, None] / middles, 1.0)
         of_caps = np.array([_moved(certain * middles, part) for part in parts])
-        error = np.hypot(of_noise / under_cap, _APART * of_caps)
+        error = np.hypot(of_noise / under_cap, apart * of_caps)
         # A cap below all users gives all the same weight, as every lower one would.
         error[: max(low - 1, 0)] = np.inf
     else:
@@ -202,15 +210,21 @@ def look_of(
         if block in seen:
             noise = rounds["sizes"].scale(block)
             sizes = sizes_of(block, cells)
-            in_answers = answers.scale(block)
-            of_means = block == "values"
-            found = cap_of(seen[block], noise, sizes, cells, in_answers, of_means=of_means)
+            apart = _apart(answers, cells, users) if block == "values" else None
+            found = cap_of(seen[block], noise, sizes, cells, answers.scale(block), apart)
         else:
             found = _given(request, block)
         if block == "users" and _without_cap(found, cells):
             found = Cap(float(cells), hull=True)
         caps[block] = found
     return Look(priorities(weights, scale, cells), users, caps)
+
+
+def _apart(answers: Round, cells: int, users: float) -> float:
+    """Returns how far apart the values of heavy users and of others may be unseen, in ranges."""
+    by_noise = _APART_BY_NOISE * answers.scale("tails") / users
+    by_users = _APART_BY_USERS * float(np.sqrt(cells / users))
+    return min(float(np.hypot(by_noise, by_users)), _MOST_APART)
 
 
 def _given(request: Request, block: str) -> Cap:

@@ -223,9 +223,12 @@ def _cap_of(release: Release, block: str) -> Document:
     under = [_total_under(end, certain) for end in ends]
     noise = [release.size * end * _scale(release, "answers", block) for end in ends]
     if block == "values":
-        # The noise of a mean, and heavy users whose values are a tenth of the range apart.
+        # The noise of a mean, and heavy users whose values are so far apart.
+        users = _users(release)
+        in_tails = _scale(release, "answers", "tails")
+        apart = min(math.hypot(8 * in_tails / users, 0.6 * math.sqrt(release.size / users)), 0.1)
         costs = [
-            math.hypot(of_noise / kept, 0.1 * _moved_by(end, certain))
+            math.hypot(of_noise / kept, apart * _moved_by(end, certain))
             for end, of_noise, kept in zip(ends, noise, under, strict=True)
         ]
     else:
