@@ -15,7 +15,7 @@ def test_noise_of_two_bins_is_laplace() -> None:
     assert variance(2, 1) == pytest.approx(2, rel=1e-2)
 
 
-@pytest.mark.parametrize(("bins", "cut"), [(3, 1), (4, 2), (6, 3), (6, 1)])
+@pytest.mark.parametrize(("bins", "cut"), [(3, 1), (4, 2), (6, 3), (6, 1), (90, 1)])
 def test_noise_at_an_edge_is_that_of_whole_numbers(bins: int, cut: int) -> None:
     """Sums of k Laplace numbers of twice a scale of 12 steps, by convolution of exact chances."""
     scale, reach = 12.0, 900

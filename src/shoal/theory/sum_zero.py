@@ -9,7 +9,6 @@ s^(k - 1/2) K_(k - 1/2)(s/2), with the Bessel function K.
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from shoal.arrays import Floats
 
@@ -22,16 +21,26 @@ _REACH = 30.0
 def _chances(bins: int, cut: int) -> tuple[Floats, Floats]:
     """Returns noise sizes and the chances that |noise| after the first `cut` bins is at most so."""
     size = np.linspace(0, _REACH * np.sqrt(bins), _POINTS + 1)[1:]
-    log_density = np.zeros(_POINTS)
-    for many in (cut, bins - cut):
-        order = many - 0.5
-        # SciPy's Bessel function lacks a factor of exp(-size/2).
-        log_bessel = np.log(special.kve(order, size / 2)) - size / 2
-        log_density += order * np.log(size) + log_bessel
+    log_density = _log_density(cut, size) + _log_density(bins - cut, size)
     density = np.exp(log_density - log_density.max())
     # Half of each step lies above its middle.
     below = np.cumsum(density) - density / 2
     return size, below / density.sum()
+
+
+def _log_density(many: int, size: Floats) -> Floats:
+    """Returns the log of f_many at each size, but for a constant.
+
+    Ratios K_(order + 1)/K_order follow from each other. They are of moderate size, where the Bessel
+    functions of many bins would not fit floating-point numbers.
+    """
+    argument = size / 2
+    log_bessel = -argument - np.log(argument) / 2
+    ratio = np.ones(len(size))
+    for order in np.arange(0.5, many - 0.5):
+        ratio = 1 / ratio + 2 * order / argument
+        log_bessel += np.log(ratio)
+    return np.asarray((many - 0.5) * np.log(size) + log_bessel)
 
 
 def mean_size(bins: int, cut: int) -> float:
