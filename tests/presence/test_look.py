@@ -30,6 +30,14 @@ def test_users_who_stand_out_for_certain_move_the_cap() -> None:
     assert cap_of(seen(last=30), SCALE, SIZES, 20, 1.0).size > 1000
 
 
+def test_two_kinds_of_users_are_both_seen() -> None:
+    """Half of 2,000 users have a record and half have 64: neither kind is most of them."""
+    two = np.where(SIZES.edges == 1, 1000.0, 0.0) + np.where(SIZES.edges == 64, 1000.0, 0.0)
+    found = cap_of(two, SCALE, SIZES, 20, 0.01)
+    assert found.known
+    assert found.size == 64
+
+
 def test_a_look_that_sees_nothing_says_nothing() -> None:
     """Sizes that are noise alone."""
     rng = np.random.default_rng(0)
@@ -49,9 +57,9 @@ def test_users_of_one_size_all_have_their_whole_weight() -> None:
 
 
 def test_a_cap_of_means_moves_weight_only_where_noise_is_more() -> None:
-    """Of 1,500 users with a record and 500 with 64, most of the weight would be moved."""
+    """Of 1,000 users with a record and as many with 64, half of the weight would be moved."""
     sizes = sizes_of("values", 20)
-    two = np.where(sizes.edges == 1, 1500.0, 0.0) + np.where(sizes.edges == 64, 500.0, 0.0)
+    two = np.where(np.isin(sizes.edges, (1, 64)), 1000.0, 0.0)
     exact = cap_of(two, SCALE, sizes, 20, 0.01, apart=0.1)
     noisy = cap_of(two, SCALE, sizes, 20, 100.0, apart=0.1)
     assert exact.moved < 0.1

@@ -139,13 +139,13 @@ def cap_of(
     top = int(np.argmax(seen))
     low, high = _bulk(seen, top, scale)
     is_clear = seen[top] >= STANDS_OUT * scale
-    if not is_clear or seen[low : high + 1].sum() < _SEEN * seen.sum():
-        return Cap(float(sizes.edges[0]), moved=UNKNOWN, known=False)
     place = np.arange(len(seen))
     is_bulk = (place >= low) & (place <= high)
     users = np.maximum(seen, 0.0)
     # The bulk of users, and whatever stands out by itself: a second kind far from the first.
     certain = np.where(is_bulk | (seen > _CERTAIN * scale), users, 0.0)
+    if not is_clear or certain.sum() < _SEEN * seen.sum():
+        return Cap(float(sizes.edges[0]), moved=UNKNOWN, known=False)
     edges, middles = sizes
     total = float(certain @ middles)
     # What users of all sizes have together under each cap.

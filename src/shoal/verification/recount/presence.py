@@ -203,10 +203,6 @@ def _cap_of(release: Release, block: str) -> Document:
     if len(seen) != len(ends):
         raise ValueError
     bulk = _bulk(seen, scale)
-    in_bulk = sum(seen[at] for at in bulk)
-    if max(seen) < 6 * scale or in_bulk < 0.6 * sum(seen):
-        # The look says nothing that noise could not say.
-        return _cap(ends[0], moved=0.5, known=False)
 
     def users_by_size(scales: float) -> dict[float, float]:
         """Returns the users of the bulk, and of each size seen above so many noise scales."""
@@ -219,6 +215,9 @@ def _cap_of(release: Release, block: str) -> Document:
     # Sizes that may be noise decide no cap, but how far a total can be trusted.
     certain = users_by_size(10)
     possible = users_by_size(6)
+    if max(seen) < 6 * scale or sum(certain.values()) < 0.6 * sum(seen):
+        # The look says nothing that noise could not say.
+        return _cap(ends[0], moved=0.5, known=False)
     whole = _total_under(math.inf, certain)
     under = [_total_under(end, certain) for end in ends]
     noise = [release.size * end * _scale(release, "answers", block) for end in ends]
