@@ -25,7 +25,7 @@ from shoal.theory.key_threshold import MOST_KEYS, Selection
 # of its users whose weight a cell keeps, the error of a mean as a part of the bounds where noise is
 # all of its weight, and how many times that is beside quantiles.
 _KEPT = 0.4
-_OF_MEANS = 0.1
+_OF_MEANS = 0.07
 _OF_PIECES = 1.6
 # The part of the users of an even spread that a small cell has.
 _SMALL = 1 / 5
