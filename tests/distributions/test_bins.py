@@ -29,12 +29,13 @@ from shoal.distributions.bins import (
     smooth,
 )
 from shoal.distributions.plan import Plan
-from shoal.distributions.units import BITS, plan_units
+from shoal.distributions.units import BITS, Units, plan_units
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.theory import sum_zero
 from shoal.verification.rederive import replanned
 from tests.support import made_counts
+from tests.support.tape import Tape
 
 BITS_OF_TICKS = 20
 
@@ -118,12 +119,96 @@ def test_the_loss_is_the_largest_sum_of_units(data: st.DataObject) -> None:
     units = plan_units(counts, cells, epsilon, finds=True, certified=certified)
     of_users = np.zeros(counts.n_users, dtype=object)
     np.add.at(of_users, units.user, units.units.astype(object))
-    spent = Fraction(int(max(of_users)) + units.vote * units.rounds, 2**BITS)
+    look = -(-int(max(of_users)) // 2**units.fullest) if units.fullest else 0
+    spent = Fraction(int(max(of_users)) + look + units.vote * units.rounds, 2**BITS)
     total = sum(Fraction(int(each.moves.max()), 2**each.bits) for each in units.steps)
     assert total == spent <= Fraction(epsilon)
     assert spent >= Fraction(epsilon) * Fraction(99, 100)
     if certified:
         assert units.moved.max() < 1e-3
+
+
+def test_nobody_moves_fullest_bins_by_more_than_its_units() -> None:
+    """All places of a user's three records among those of five others: by no more, and by as much.
+
+    The bins come before any noise, which is nothing; halves of units are rounded upwards.
+    """
+    rng = np.random.default_rng(6)
+    who = np.repeat(np.arange(6), 3)
+    at = np.tile([0, 0, 1], 6)
+    counts = Counts.from_counts(np.repeat(np.arange(6), 2), np.tile([0, 1], 6), [2, 1] * 6)
+    of_members = np.array([4, 3] + [2, 1] * 5)
+    units = Units(counts, np.arange(2), of_members, 1, 1, 1, 6)
+    moved = set()
+    for _ in range(6):
+        value = rng.choice([10.0, 50.0, 90.0], len(who), p=rng.dirichlet(np.ones(3)))
+        found = []
+        for places in itertools.product([10.0, 50.0, 90.0], repeat=3):
+            value[:3] = places
+            table = pa.table({"who": who, "at": at, "value": value})
+            given: Any = {"bounds": (0, 96), "counts": "public"}
+            records = shoal.Records(table, user="who", value="value", by="at", **given)
+            tape = Tape(answers=[[1] * 32])
+
+            def read(measure: Any, records: Any = records) -> Any:
+                return records.tally(measure)[1]
+
+            draw_bins(units, Place([], []), BITS_OF_TICKS, read, tape)
+            [asked] = [each for each in tape.asked if each.kind == "laplace"]
+            found.extend(asked.numbers)
+        moved.add(max(found) - min(found))
+    most = units.steps[-1].moves.tolist()
+    assert most == [4, 2, 2, 2, 2, 2]
+    assert max(moved) <= most[0]
+    assert 3 in moved
+
+
+@pytest.mark.parametrize(("width", "many"), [(40, 24), (600, 6)])
+def test_cells_far_apart_have_more_bins(width: float, many: int) -> None:
+    """Altitudes of 30 stations anywhere in 2,500, in four releases; what was drawn says so."""
+    rng = np.random.default_rng(8)
+    who = np.arange(2000)
+    at = rng.integers(0, 30, len(who))
+    value = 300 + rng.uniform(0, 2400, 30)[at] + rng.normal(0, width, len(who))
+    table = pa.table({"who": who, "at": at, "value": np.clip(value, 0, 3000)})
+    records = shoal.Records(
+        table, user="who", value="value", by="at", bounds=(0, 3000), counts="public"
+    )
+    plan: Any = shoal.plan(records, epsilon=1, statistics=["median"])
+    assert plan.units.bins == 6
+    assert plan.units.fullest >= 5
+    assert Fraction(999, 1000) < plan.exact_loss.epsilon <= 1
+    for seed in range(4):
+        release = plan.release(records, noise=Simulated(seed))
+        assert release.numbers.bins.bins == many
+        verdict = shoal.verify(release.record, replan=True)
+        wrong = [each.claim for each in verdict.checks if not each.holds]
+        assert wrong == ["noise of the operating system"]
+        assert release.published.bins.far == (many > 6)
+        assert any("far apart" in each for each in release.meaning()) == (many > 6)
+
+
+def test_fullest_bins_of_few_users_are_full_by_chance() -> None:
+    """Of 900 cells with four alike users each half is in one bin, and no cell is far apart."""
+    rng = np.random.default_rng(2)
+    who = np.arange(3600)
+    table = pa.table({"who": who, "at": who // 4, "value": rng.uniform(0, 90, len(who))})
+    given: Any = {"bounds": (0, 90), "counts": "public"}
+    records = shoal.Records(table, user="who", value="value", by="at", **given)
+    plan: Any = shoal.plan(records, epsilon=2, statistics=["median"], min_users=1)
+    bins = plan.release(records, noise=Simulated(1)).drawn.bins
+    [fullest] = bins.fullest
+    part = fullest * 2**plan.units.fullest / plan.units.total.sum()
+    assert 0.45 < part < 0.6
+    assert len(bins.edges) == 5
+
+
+def test_cells_far_apart_hold_nothing_that_noise_explains() -> None:
+    """But their fullest bins, however noisy they are."""
+    plain = np.array([[0.05, 0.9, 0.15, -0.1], [0.3, 0.4, 0.1, 0.2]])
+    noise = np.array([0.02, 0.5])
+    bins = Bins(plain, noise, np.zeros(2), np.arange(5.0), 1e-6, None, far=True)
+    assert bins.value == pytest.approx(np.array([[0, 6 / 7, 1 / 7, 0], [0, 1, 0, 0]]))
 
 
 def test_records_up_to_every_edge() -> None:

@@ -104,7 +104,7 @@ def plan_distributions(request: Plain) -> Plain:
         "statistics": [*plan.request.statistics],
         "loss": {"exact": str(plan.exact_loss.epsilon)},
         "thresholds": plan.request.thresholds,
-        "vote": [units.vote, units.rounds, units.bins],
+        "vote": [units.vote, units.rounds, units.fullest, units.bins],
         "scale": _short(units.noise),
         "moved": _short(units.moved),
         "typical": [_short(shown.typical(plan, each)) for each in plan.request.kinds],

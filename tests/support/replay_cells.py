@@ -64,4 +64,6 @@ CASES: dict[str, Callable[..., Case]] = {
     **{f"cells, {name}": partial(Cells, wanted) for name, wanted in methods.METHODS.items()},
     "cells, squares about means": partial(Cells, {"statistics": ("mean", "std")}),
     "cells, bins": partial(Cells, {"statistics": ("mean", "median", "share_above(60)")}),
+    # Enough users for a look at fullest bins.
+    "cells, bins alone": partial(Cells, {"statistics": ("median",)}, users=400),
 }

@@ -38,6 +38,8 @@ _TICK = 2.0**-10
 # between cells, and of their spread.
 _LEAST = 1e-4
 _NOISE = 0.01
+# Bins of cells far apart are empty, but for more than so many units of noise.
+_BEYOND_NOISE = 6.0
 # How often cells that are unlike the others are given more room.
 _TURNS = 2
 
@@ -54,6 +56,7 @@ class Bins:
         half_tick: An edge is off by so much at most, as values and thresholds are rounded to ticks.
         found: The common distribution function at even places in the bounds; None if there is none,
             as all thresholds were given.
+        far: Whether cells lie far apart, so that each has records in few bins.
     """
 
     plain: Floats
@@ -62,6 +65,7 @@ class Bins:
     edges: Floats
     half_tick: float
     found: Floats | None
+    far: bool = False
 
     @property
     def bins(self) -> int:
@@ -112,6 +116,8 @@ class Bins:
         cells = len(self.plain)
         if self.bins == 1:
             return np.ones_like(self.plain)
+        if self.far:
+            return self._in_few_bins
         away = self.plain - self.prior
         apart = np.ones(cells)
         for _ in range(_TURNS):
@@ -122,6 +128,14 @@ class Bins:
         solved = self._solved(between, apart, away)
         moved = apart[:, None] * solved @ between
         return on_simplex(self.prior + moved)
+
+    @property
+    def _in_few_bins(self) -> Floats:
+        """The parts of each cell in its fullest bin and in those that noise does not explain."""
+        fullest = self.plain.max(axis=1, keepdims=True)
+        least = np.minimum(_BEYOND_NOISE * self.noise[:, None], fullest)
+        kept = np.where(self.plain >= least, self.plain, 0.0)
+        return on_simplex(kept / kept.sum(axis=1, keepdims=True))
 
     @property
     def _weight(self) -> Floats:

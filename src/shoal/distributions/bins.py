@@ -18,7 +18,7 @@ from shoal.arrays import Floats, Ints, add
 from shoal.data.aggregate import Tally
 from shoal.data.records import Measure, above
 from shoal.data.value_lattice import Lattice
-from shoal.distributions.units import BITS, Units, ranks_of
+from shoal.distributions.units import BITS, COARSE, Units, ranks_of
 from shoal.privacy.noise import Noise
 from shoal.theory import sum_zero
 
@@ -36,16 +36,26 @@ _SHORT = 8
 _MANY = 3.0
 # Between these ranks bins are short, so that records lie smoothly in them.
 _QUARTILES = (0.25, 0.75)
+# Cells lie far apart if so much of them, beside what chance explains, is in one coarse bin each.
+_FAR = 0.55
+# Then there are so many times the planned bins, at most.
+_TIMES = 4
+_MOST_BINS = 48
 # Draws of bins have numbers from here on.
 _START = 20_000_000
+_FULLEST = _START + 10
 
 Reader = Callable[[Measure], Tally]
 
 
 class DrawnBins(NamedTuple):
-    """What was drawn: bins of each round, edges between bins in ticks, and bins of each cell."""
+    """What was drawn: bins of rounds, fullest bins, edges in ticks, and bins of each cell.
+
+    `fullest` holds the units of all cells in their fullest coarse bins; nothing without a look.
+    """
 
     rounds: list[list[int]]
+    fullest: list[int]
     edges: list[int]
     rows: list[list[int]]
 
@@ -109,8 +119,8 @@ def draw_bins(units: Units, place: Place, bits: int, read: Reader, noise: Noise)
     """Draws the rounds and then the bins, of which `place` has the public thresholds.
 
     Formal guarantee: a change of all values of a user moves the bins of a round by its vote in half
-    the l1 norm, and those of all cells by the sum of its units; edges depend on what was drawn
-    alone. `read` counts records by a measure of theirs, once.
+    the l1 norm, those of all cells by the sum of its units, and the fullest bins by no more than
+    that; edges depend on what was drawn alone. `read` counts records by a measure of theirs, once.
     """
     tally = read(place)
     rounds: list[list[int]] = []
@@ -133,13 +143,21 @@ def draw_bins(units: Units, place: Place, bits: int, read: Reader, noise: Noise)
         exact = of_voters.sum(axis=0).tolist()
         [drawn] = noise.add_sum_zero([exact], BITS, _START + 1 + turn)
         rounds.append(drawn)
-    edges = edges_of(rounds, place.ticks, units.bins, bits)
-    exact = in_units(units.units, below(edges), count)
-    cells = len(units.cells)
-    columns = [add(units.cell, each, cells) for each in exact.T]
-    rows = np.stack(columns, axis=1).tolist()
+
+    def of_cells(edges: Sequence[int]) -> Ints:
+        """Returns the bins of each cell, in units."""
+        exact = in_units(units.units, below(edges), count)
+        columns = [add(units.cell, each, len(units.cells)) for each in exact.T]
+        return np.stack(columns, axis=1)
+
+    fullest: list[int] = []
+    if units.fullest:
+        together = int(of_cells(coarse_edges(rounds, bits)).max(axis=1).sum())
+        fullest = noise.add_laplace([together >> units.fullest], BITS, _FULLEST)
+    edges = edges_of(rounds, place.ticks, number_of_bins(units, rounds, fullest), bits)
+    rows = of_cells(edges).tolist()
     drawn_rows = noise.add_sum_zero(rows, BITS, _START)
-    return DrawnBins(rounds, edges, drawn_rows)
+    return DrawnBins(rounds, fullest, edges, drawn_rows)
 
 
 def in_units(units: Ints, below: Ints, count: Ints) -> Ints:
@@ -159,6 +177,34 @@ def edges_of_round(rounds: Sequence[list[int]], bits: int) -> list[int]:
     """Returns the edges of the next round: even ones, or where the last round found records."""
     ranks = np.arange(1, _ROUND) / _ROUND
     return _at_ranks(common(rounds, bits), ranks, _EVENLY[len(rounds)], bits)
+
+
+def coarse_edges(rounds: Sequence[list[int]], bits: int) -> list[int]:
+    """Returns the edges of the bins of which the fullest of each cell is looked for."""
+    ranks = np.arange(1, COARSE) / COARSE
+    return _at_ranks(common(rounds, bits), ranks, _EVENLY[2], bits)
+
+
+def far_apart(units: Units, rounds: Sequence[list[int]], fullest: Sequence[int]) -> bool:
+    """Returns whether cells surely lie far apart: each has most records in one coarse bin."""
+    if not fullest:
+        return False
+    [number] = fullest
+    edges = [0, *coarse_edges(rounds, FINE), 1 << FINE]
+    at_edges = common(rounds, FINE)[edges]
+    alike = units.alike(float(np.diff(at_edges).max()))
+    away = float(units.total.sum()) - alike
+    # Two units of noise are not enough to say so.
+    surely = number - 2 * 2.0**BITS
+    least = alike + _FAR * away
+    return surely * 2.0**units.fullest >= least
+
+
+def number_of_bins(units: Units, rounds: Sequence[list[int]], fullest: Sequence[int]) -> int:
+    """Returns the number of bins, which is larger than planned if cells lie far apart."""
+    if not far_apart(units, rounds, fullest):
+        return units.bins
+    return min(_TIMES * units.bins, _MOST_BINS)
 
 
 def edges_of(rounds: Sequence[list[int]], given: Sequence[int], bins: int, bits: int) -> list[int]:

@@ -23,7 +23,14 @@ from shoal.cells.shown.published import for_everybody
 from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.bin_estimates import Bins
-from shoal.distributions.bins import DrawnBins, Together, edges_of, smooth
+from shoal.distributions.bins import (
+    DrawnBins,
+    Together,
+    edges_of,
+    far_apart,
+    number_of_bins,
+    smooth,
+)
 from shoal.distributions.estimates import Distributions
 from shoal.distributions.parts import Drawn, narrowed
 from shoal.distributions.request import Request
@@ -55,16 +62,17 @@ class UnitsPart(Model):
     units: Integers
     vote: int
     rounds: int
+    fullest: int
     bins: int
 
     @classmethod
     def of_units(cls, units: Units) -> Self:
         """Returns the document of units."""
-        return cls(units=units.units, vote=units.vote, rounds=units.rounds, bins=units.bins)
+        return cls(**{name: getattr(units, name) for name in cls.model_fields})
 
     def units_of(self, counts: Counts, cells: Ints) -> Units:
         """Returns the units of the members of these cells, checked."""
-        found = Units(counts, cells, self.units, self.vote, self.rounds, self.bins)
+        found = Units(counts, cells, **dict(self))
         found.check()
         return found
 
@@ -73,6 +81,7 @@ class DrawnPart(Model):
     """The bins that were drawn: see `shoal.distributions.bins.DrawnBins`."""
 
     rounds: tuple[tuple[int, ...], ...]
+    fullest: tuple[int, ...]
     edges: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...]
 
@@ -84,22 +93,26 @@ class BinsPart(DrawnPart):
         total: The units of each planned cell, which its bins add up to.
         moved: The part of each cell's weight that caps and rounding moved.
         few: Whether no common distribution was found as users are too few.
+        far: Whether cells lie far apart.
     """
 
     total: Integers
     moved: Numbers
     few: bool
+    far: bool
 
     @classmethod
     def of_drawn(cls, units: Units, drawn: DrawnBins) -> Self:
         """Returns what everybody may have of bins that were drawn."""
         return cls(
             rounds=tuple(map(tuple, drawn.rounds)),
+            fullest=tuple(drawn.fullest),
             edges=tuple(drawn.edges),
             rows=tuple(map(tuple, drawn.rows)),
             total=units.total,
             moved=units.moved_for_readers,
             few=units.bins > 1 and not units.rounds,
+            far=far_apart(units, drawn.rounds, drawn.fullest),
         )
 
     def bins(self, lattice: Lattice) -> Bins:
@@ -117,14 +130,14 @@ class BinsPart(DrawnPart):
             rounds = [[*each] for each in self.rounds]
             found = smooth(rounds, self.edges, Together.of_rows(rows), lattice.bits)
         half_tick = width / 2 / top
-        return Bins(parts, noise, self.moved, edges, half_tick, found)
+        return Bins(parts, noise, self.moved, edges, half_tick, found, self.far)
 
 
 class PlanDocument(plans.PlanDocument):
     """A plan of statistics of public counts."""
 
-    schema_: Literal["shoal.distributions-plan/1"] = Field(
-        default="shoal.distributions-plan/1", alias="schema"
+    schema_: Literal["shoal.distributions-plan/2"] = Field(
+        default="shoal.distributions-plan/2", alias="schema"
     )
     request: Request
     records: Records | None
@@ -270,7 +283,10 @@ def drawn_of(
     if units is None:
         return drawn
     found = DrawnBins(*([*bins[name]] for name in DrawnBins._fields))
-    wanted = edges_of(found.rounds, request.thresholds, units.bins, request.tick_bits)
+    if len(found.fullest) != (units.fullest > 0):
+        raise LookupError
+    number = number_of_bins(units, found.rounds, found.fullest)
+    wanted = edges_of(found.rounds, request.thresholds, number, request.tick_bits)
     sums = [sum(row) for row in found.rows]
     many = {len(row) for row in found.rows}
     votes = {sum(each) for each in found.rounds}

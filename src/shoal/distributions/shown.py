@@ -313,6 +313,8 @@ def meaning(
     yield from limited(user, most_records)
     if published.bins is not None:
         yield ("Intervals of quantiles are sets of whole bins. A value at a threshold is below it.")
+        if published.bins.far:
+            yield "Cells lie far apart, so that there are more bins than planned."
     if "sum" in published.request.statistics:
         yield "sum: the mean times the public number of records, as far as they count."
 

@@ -47,6 +47,11 @@ _NOISY_PART = 0.9
 _BINS = 0.2
 _FEWEST_BINS = 6
 _MOST_BINS = 24
+# The coarse bins of which the fullest of each cell is looked for. Their noise is at most this part
+# of all units, or twice it where that costs 2^-_FEWEST_HALVINGS of a user's units.
+COARSE = 6
+_NOISE_OF_FULLEST = 0.05
+_FEWEST_HALVINGS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,8 @@ class Units:
         units: Of each member of these cells, in the order of the counts, shape (members,).
         vote: The units of each user in each round that finds the common distribution.
         rounds: The number of these rounds; 0 if all thresholds are given or users are too few.
-        bins: The number of bins whose edges are found; 1 if all thresholds are given.
+        fullest: A look at the fullest bins of cells costs users 2^-fullest of their units; 0: none.
+        bins: The planned number of bins whose edges are found; 1 if all thresholds are given.
     """
 
     counts: Counts
@@ -67,6 +73,7 @@ class Units:
     units: Ints
     vote: int
     rounds: int
+    fullest: int
     bins: int
 
     @cached_property
@@ -125,14 +132,29 @@ class Units:
         """The units of all users in a round."""
         return self.vote * int(np.count_nonzero(np.bincount(self.user)))
 
+    def alike(self, part: float) -> float:
+        """The units in the fullest bins of cells that are alike, with this part in each.
+
+        As members of a cell are few, its fullest bin has more by chance.
+        """
+        cells = len(self.cells)
+        total = np.maximum(self.total, 1)
+        weight = self.units / total[self.cell]
+        chance = np.sqrt(np.bincount(self.cell, weight**2, cells))
+        parts = part + (1 - part) * chance
+        return float(self.total @ parts)
+
     @property
     def steps(self) -> list[Step]:
-        """The rounds, each with the same vote of every user, and the bins of all cells."""
+        """The rounds, with one vote of every user, a look at fullest bins, and bins of cells."""
         users = self.counts.n_users
         present = np.bincount(self.user, minlength=users) > 0
         of_round: Step = NoisyVector("counted", BITS, present * self.vote)
         of_users = add(self.user, self.units, users)
-        return [of_round] * self.rounds + [NoisyVector("counted", BITS, of_users)]
+        steps = [of_round] * self.rounds + [NoisyVector("counted", BITS, of_users)]
+        if self.fullest:
+            steps.append(NoisyVector("laplace", BITS, -(-of_users >> self.fullest)))
+        return steps
 
     def check(self) -> None:
         """Refuses units whose sums or products with counts would not fit 64 bits."""
@@ -141,6 +163,7 @@ class Units:
             and bool((self.units >= 0).all())
             and 0 <= self.rounds <= 2
             and (self.vote > 0) == (self.rounds > 0)
+            and (self.fullest == 0 or (self.rounds > 0 and self.fullest >= _FEWEST_HALVINGS))
             and 1 <= self.bins <= _MOST_BINS
             and int(self.total.max()) > 0
         )
@@ -194,11 +217,31 @@ def plan_units(
             best = error, rate, bins
     assert best is not None
     _, rate, bins = best
-    units = np.floor(rate * left * 2**BITS).astype(np.int64)
     vote = math.floor(part * epsilon / rounds * 2**BITS) if rounds else 0
-    found = Units(counts, cells, _within(units, user, left), vote, rounds, bins)
+
+    def of_look(fullest: int) -> Units:
+        """Returns the units if a look at fullest bins costs so little."""
+        most = math.floor(left * 2**BITS)
+        if fullest:
+            most = (most << fullest) // ((1 << fullest) + 1)
+        units = np.floor(rate * most).astype(np.int64)
+        return Units(counts, cells, _within(units, user, most), vote, rounds, fullest, bins)
+
+    found = of_look(0)
+    if rounds:
+        found = of_look(_halvings(found))
     found.check()
     return found
+
+
+def _halvings(units: Units) -> int:
+    """Returns how cheap a look at fullest bins can be; 0 if it would be too noisy for its cost."""
+    away = float(units.total.sum()) - units.alike(1 / COARSE)
+    times = _NOISE_OF_FULLEST * away / 2**BITS
+    halvings = math.floor(math.log2(max(times, 1.0)))
+    if halvings < _FEWEST_HALVINGS - 1:
+        return 0
+    return max(halvings, _FEWEST_HALVINGS)
 
 
 def _part(epsilon: float, users: int, noise: Floats) -> float:
@@ -238,10 +281,9 @@ def _noise(user: Ints, cell: Ints, weight: Floats) -> Floats:
     return balanced(problem).noise_scale
 
 
-def _within(units: Ints, user: Ints, epsilon: float) -> Ints:
-    """Returns the units, less where the sum of a user's is above epsilon by rounding."""
+def _within(units: Ints, user: Ints, allowed: int) -> Ints:
+    """Returns the units, less where the sum of a user's is above what is allowed by rounding."""
     spent = add(user, units, int(user.max()) + 1)
-    allowed = math.floor(epsilon * 2**BITS)
     part = allowed / np.maximum(spent, 1)
     less = np.floor(units * part[user]).astype(np.int64)
     over = spent > allowed
@@ -254,4 +296,7 @@ def ranks_of(bins: int) -> Sequence[float]:
         return (0.05, 0.25, 0.5, 0.75, 0.95)
     if bins == 8:
         return (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
-    return (0.02, *np.linspace(0.1, 0.9, bins - 3).tolist(), 0.98)
+    if bins < _MOST_BINS:
+        return (0.02, *np.linspace(0.1, 0.9, bins - 3).tolist(), 0.98)
+    # Far cells lie anywhere.
+    return [each / bins for each in range(1, bins)]

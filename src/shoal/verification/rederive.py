@@ -150,7 +150,7 @@ def replanned(plan: PublicPlan[Any]) -> Iterator[str]:
         return
     if not _near(new.units, stated.units, part=_REPLANNED, slack=1):
         yield "the units of users differ from those of a new plan"
-    for name in ("vote", "rounds", "bins"):
+    for name in ("vote", "rounds", "fullest", "bins"):
         if getattr(new, name) != getattr(stated, name):
             yield f"the number of {name} differs from that of a new plan"
 

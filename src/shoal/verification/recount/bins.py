@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ _SCALE = 2**24
 # Edges are found among this many places, and each round has so many bins.
 _PLACES = 2**10
 _ROUND = 32
+# Cells are far apart if more than this part of them, beside chance, is in one of six bins each.
+_FAR = 0.55
 _MISS = 0.05
 _SHARE = re.compile(r"share_(above|below|between)\((.*)\)")
 _QUANTILE = re.compile(r"quantile\((.*)\)")
@@ -37,12 +40,14 @@ class BinsRelease(NamedTuple):
 
     @property
     def loss(self) -> Fraction:
-        """The largest loss of a user: its units in all cells, and its votes."""
+        """The largest loss of a user: its units in all cells, a look at them, and its votes."""
         units = np.array(self.plan["units"], dtype=object)
         spent = np.zeros(int(self.user.max()) + 1, dtype=object)
         np.add.at(spent, self.user, units)
         votes = self.plan["vote"] * self.plan["rounds"]
-        return Fraction(int(spent.max()) + votes, _SCALE)
+        most = int(spent.max())
+        look = math.ceil(Fraction(most, 2 ** self.plan["fullest"])) if self.plan["fullest"] else 0
+        return Fraction(most + look + votes, _SCALE)
 
     @property
     def totals(self) -> Array:
@@ -87,7 +92,8 @@ def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
     top = 2**found.tick_bits
     ticks_of_one = top / (high - low)
     edges = {math.floor((each - low) * ticks_of_one + 0.5) for each in thresholds}
-    if found.plan["bins"] == 1:
+    bins = found.plan["bins"]
+    if bins == 1:
         return sorted(edges)
     function: Any = np.arange(_PLACES + 1) / _PLACES
     even_ranks = np.arange(1, _ROUND) / _ROUND
@@ -102,8 +108,24 @@ def _edges(found: BinsRelease, thresholds: list[float]) -> list[int]:
         inside = _in_part_even(function, 0.02)
         function = np.interp(inside, inside[knots], so_far)
     evenly = 0.02 if found.drawn["rounds"] else 1.0
-    ranks = _at_ranks(function, _ranks(found.plan["bins"]), evenly)
+    if _are_far(found, function):
+        bins = min(4 * bins, 48)
+    ranks = _at_ranks(function, _ranks(bins), evenly)
     return sorted(edges | {each * top // _PLACES for each in ranks})
+
+
+def _are_far(found: BinsRelease, function: Any) -> bool:
+    """Returns whether cells are far apart, by the records in their fullest bins."""
+    if not found.plan["fullest"]:
+        return False
+    [drawn] = found.drawn["fullest"]
+    coarse = [0, *_at_ranks(function, [each / 6 for each in range(1, 6)], 0.02), _PLACES]
+    common = max(function[end] - function[begin] for begin, end in pairwise(coarse))
+    squares = np.bincount(found.cell, np.array(found.plan["units"], dtype=np.float64) ** 2)
+    # A cell of n users of equal weight has by chance 1/sqrt(n) of the rest in its fullest bin.
+    others = (1 - common) * float((found.totals - np.sqrt(squares)).sum())
+    surely = (drawn - 2 * _SCALE) * 2 ** found.plan["fullest"]
+    return bool(surely >= found.totals.sum() - (1 - _FAR) * others)
 
 
 def _at_ranks(function: Any, ranks: Any, evenly: float) -> list[int]:
@@ -125,6 +147,8 @@ def _ranks(bins: int) -> list[float]:
         return [0.05, 0.25, 0.5, 0.75, 0.95]
     if bins == 8:
         return [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98]
+    if bins >= 24:
+        return [each / bins for each in range(1, bins)]
     return [0.02, *np.linspace(0.1, 0.9, bins - 3).tolist(), 0.98]
 
 
