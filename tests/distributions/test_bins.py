@@ -204,11 +204,12 @@ def test_fullest_bins_of_few_users_are_full_by_chance() -> None:
 
 
 def test_cells_far_apart_hold_nothing_that_noise_explains() -> None:
-    """But their fullest bins, however noisy they are."""
-    plain = np.array([[0.05, 0.9, 0.15, -0.1], [0.3, 0.4, 0.1, 0.2]])
-    noise = np.array([0.02, 0.5])
-    bins = Bins(plain, noise, np.zeros(2), np.arange(5.0), 1e-6, None, far=True)
-    assert bins.value == pytest.approx(np.array([[0, 6 / 7, 1 / 7, 0], [0, 1, 0, 0]]))
+    """But in their fullest bins, and where noise is so large that any bin may be the fullest."""
+    plain = np.array([[0.05, 0.9, 0.15, -0.1], [0.3, 0.4, 0.1, 0.2], [0.1, 0.2, 0.3, 0.4]])
+    noise = np.array([0.02, 0.08, 0.2])
+    bins = Bins(plain, noise, np.zeros(3), np.arange(5.0), 1e-6, None, far=True)
+    expected = [[0, 6 / 7, 1 / 7, 0], [0, 1, 0, 0], replace(bins, far=False).value[2]]
+    assert bins.value == pytest.approx(np.array(expected))
 
 
 def test_records_up_to_every_edge() -> None:

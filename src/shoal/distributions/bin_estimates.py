@@ -38,8 +38,10 @@ _TICK = 2.0**-10
 # between cells, and of their spread.
 _LEAST = 1e-4
 _NOISE = 0.01
-# Bins of cells far apart are empty, but for more than so many units of noise.
+# Bins of cells far apart are empty, but for more than so many units of noise, where these are at
+# most this part of a cell.
 _BEYOND_NOISE = 6.0
+_KNOWN = 0.5
 # How often cells that are unlike the others are given more room.
 _TURNS = 2
 
@@ -116,8 +118,6 @@ class Bins:
         cells = len(self.plain)
         if self.bins == 1:
             return np.ones_like(self.plain)
-        if self.far:
-            return self._in_few_bins
         away = self.plain - self.prior
         apart = np.ones(cells)
         for _ in range(_TURNS):
@@ -127,7 +127,11 @@ class Bins:
             apart = np.maximum(1.0, distance / (self.bins - 1))
         solved = self._solved(between, apart, away)
         moved = apart[:, None] * solved @ between
-        return on_simplex(self.prior + moved)
+        found = on_simplex(self.prior + moved)
+        if self.far:
+            known = _BEYOND_NOISE * self.noise <= _KNOWN
+            found[known] = self._in_few_bins[known]
+        return found
 
     @property
     def _in_few_bins(self) -> Floats:
