@@ -79,8 +79,8 @@ def plan(
             knowledge and not from these records. A wrong number costs accuracy, never privacy.
         **more: Options of one relation.
 
-            Private counts: `pieces` (of the private range, for medians and the like; 8), `periods`
-            (those that are answered and charged, if the records have a period: names, or
+            Private counts: `pieces` (of the private range, for medians and the like; 8 or 16),
+            `periods` (those that are answered and charged, if the records have a period: names, or
             "2026-01..2026-12"; `users` is then about how many users in periods there are), `like`
             (an earlier release, or its manifest, as a guide: nothing is spent on a look and a
             range, and what is not given is as it was there; "last": `shoal.publish` takes the last

@@ -172,3 +172,17 @@ def test_a_ledger_of_values_takes_no_private_counts(tmp_path: Path) -> None:
     with pytest.raises(shoal.errors.InputError):
         made.release(source, ledger=book)
     assert book.entries() == []
+
+
+def test_many_users_in_each_cell_have_fine_pieces_and_bins_that_are_surely_full() -> None:
+    """Most minutes are below 60; a bin of two pieces has what is at the knot between them."""
+    asked = {**ASKED, "statistics": ["histogram"]}
+    source = records(visits())
+    few = plan(source, **{**asked, "users": 500})
+    assert few.request.pieces == 8
+    many = plan(source, **asked)
+    assert many.request.pieces == 16
+    found = many.release(source, noise=shoal.Simulated(1))
+    lows = [row.low.max() for row in found.rows(0.95)]
+    assert len(lows) == 8
+    assert max(lows) > 0.1

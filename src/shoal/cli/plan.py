@@ -53,7 +53,7 @@ def plan(
     With public counts: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700
     --by dest --counts public --missing public --epsilon 1 --output plan.json
 
-    Settings of private counts: pieces=8 (of the private range).
+    Settings of private counts: pieces=8 or 16 (of the private range).
 
     Settings of public counts: range=tight or loose, error=5 (the largest worst-case error, instead
     of epsilon), uninformative=drop, keep or refuse, min_records=10, tick_bits=20 (values are

@@ -15,7 +15,7 @@ import numpy as np
 from shoal.arrays import Floats
 from shoal.presence.draw import Drawn, pieces_of
 from shoal.presence.look import Look, look_of, ranges_of
-from shoal.presence.request import Request
+from shoal.presence.request import PIECES, Request
 from shoal.presence.rounds import Round
 from shoal.presence.totals import Total
 from shoal.presence.values import FEWEST_CELLS, Values
@@ -161,8 +161,13 @@ class Estimates:
 
     @property
     def bins(self) -> list[Statistic]:
-        """The shares of a histogram: of pieces of the range, the outer ones up to the bounds."""
-        ends = self.values.knots.copy()
+        """The shares of a histogram: of pieces of the range, the outer ones up to the bounds.
+
+        A bin of two pieces surely has what is at the knot between them.
+        """
+        many = self.request.pieces
+        in_pairs = many > PIECES and many % 2 == 0
+        ends = self.values.knots[:: 2 if in_pairs else 1].copy()
         ends[0], ends[-1] = self.request.bounds
         return [
             Statistic(f"share_between({low:g}, {high:g})", "bin", (low, high))

@@ -419,7 +419,8 @@ def plan(
         statistics: Of every cell: `users`, `records`, `sum`, `mean`, `median`, `quantile(0.9)`,
             `share_above(60)`, `share_below(60)`, `share_between(20, 60)`, `histogram`.
         epsilon: Largest privacy loss of any user, in all cells and statistics together.
-        pieces: Of the private range, for medians and the like; by default 8.
+        pieces: Of the private range, for medians and the like: 8, or 16 if epsilon times
+            users is 600 in each cell or more.
         records_per_user: Each user counts for at most so many of its records.
         periods: The periods that are answered and charged, if the records have a period: names, or
             a text such as "2026-01..2026-12".
@@ -485,5 +486,7 @@ def plan(
             "give value= and bounds= with the records, or ask for users and records alone",
         )
     shown.check_worth(request)
+    if pieces is None:
+        request = request.model_copy(update={"pieces": request.best_pieces})
     made = Plan(request, rounds_of(request), selection_of(request), records.describe())
     return made.like(like) if isinstance(like, Release) else made

@@ -21,8 +21,11 @@ from shoal.release.envelope import Keys, Text, TwoBounds
 from shoal.release.statistics import Statistic, read_statistic
 
 TOTALS = ("users", "records", "sum")
-# Pieces of the range, unless somebody asks for others.
+# Pieces of the range, and pieces where there are so many users in each cell at a loss of 1 that a
+# piece is more than the noise.
 PIECES = 8
+_FINE_PIECES = 16
+_USERS_OF_FINE = 600
 _MOST_USERS = 2**32
 _MOST_STATISTICS = 30
 _OF_VALUES = (
@@ -129,6 +132,13 @@ class Request(Model):
         if not kinds:
             return 0
         return 1 if kinds == {"mean"} else self.pieces
+
+    @property
+    def best_pieces(self) -> int:
+        """Pieces of the range, unless somebody asks for others."""
+        if self.finds or self.epsilon * self.users < _USERS_OF_FINE * self.keys.num_rows:
+            return PIECES
+        return _FINE_PIECES
 
     @property
     def blocks(self) -> set[str]:

@@ -36,10 +36,11 @@ _MANY_USERS = 1000
 MANY_CELLS = 10
 # Up to so many cells, users are counted without a cap.
 NO_CAP = 5
-# Shares of the answers: of values twice that of each total, of which a twentieth tells how much
-# lies outside the range.
+# Shares of the answers: of values twice that of each total; and of what tells how much lies outside
+# the range, where cells are many or few.
 _SHARE = 20
 _TAILS = 2
+_TAILS_OF_FEW = 5
 
 
 # The part of epsilon that finds cells.
@@ -109,7 +110,8 @@ def rounds_of(request: Request) -> dict[str, Round]:
         left -= part
     answers = dict.fromkeys(request.totals, _SHARE)
     if request.n_pieces:
-        answers |= {"values": 2 * _SHARE, "tails": _TAILS}
+        tails = _TAILS if cells >= MANY_CELLS else _TAILS_OF_FEW
+        answers |= {"values": 2 * _SHARE, "tails": tails}
     found["answers"] = _round(left, answers, request.users)
     return found
 

@@ -449,7 +449,7 @@ def _of_means_alone(name: str) -> InputError:
     """Returns the error of a plan that lacks what plans of means alone have."""
     return InputError(
         f"{name} works with plans of means alone, or of certified errors, of public counts",
-        "print this plan for what it says beforehand, or plan means alone",
+        "print this plan for what it says beforehand, or plan means alone of public counts",
     )
 
 

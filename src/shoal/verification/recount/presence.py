@@ -460,7 +460,9 @@ class _Values:
         ticks = [first + (last - first) * at // pieces for at in range(pieces + 1)]
         self.knots = low + np.array(ticks) / top * (high - low)
         self.width = self.knots[-1] - self.knots[0]
-        self.outer = [low, *self.knots[1:-1].tolist(), high]
+        # Ends of bins: with more than 8 pieces, of two of them each if that leaves none.
+        of_bin = 2 if pieces > 8 and pieces % 2 == 0 else 1
+        self.outer = [low, *self.knots[of_bin:-1:of_bin].tolist(), high]
         units = release.rounds["answers"]["blocks"]["values"]
         drawn = np.array(release.answers["values"], dtype=np.float64) / units
         self.parts = drawn.reshape(pieces + 1, release.size).T
