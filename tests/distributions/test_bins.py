@@ -18,8 +18,8 @@ from shoal.data.counts import Counts
 from shoal.distributions.bin_estimates import Bins
 from shoal.distributions.bins import (
     FINE,
+    AllCells,
     Place,
-    Together,
     common,
     draw_bins,
     edges_of,
@@ -283,7 +283,7 @@ def test_noise_of_rounds_is_not_taken_for_a_shape(votes: int, kept: bool) -> Non
     rounds = [[votes << BITS >> 5] * 32, [votes << BITS >> 4, 0] * 16]
     edges = edges_of(rounds, [], 6, BITS_OF_TICKS)
     found = common(rounds, BITS_OF_TICKS)
-    nothing = Together(np.zeros(5), np.full(5, np.inf))
+    nothing = AllCells(np.zeros(5), np.full(5, np.inf))
     less_noisy = smooth(rounds, edges, nothing, BITS_OF_TICKS)
     first, *_, last = at = [each >> (BITS_OF_TICKS - FINE) for each in edges[1:-1]]
     assert less_noisy[at] == pytest.approx(found[at])
@@ -340,7 +340,7 @@ def test_cells_say_on_which_side_of_an_edge_a_value_of_many_records_lies(
     found = common(rounds, BITS_OF_TICKS)
     start, edge, end = range(ends[held], ends[held] + 3)
     below = found[start] + way * (found[end] - found[start])
-    cells = Together(np.array([below]), np.array([np.inf]))
+    cells = AllCells(np.array([below]), np.array([np.inf]))
     moved = smooth(rounds, [edge << (BITS_OF_TICKS - FINE)], cells, BITS_OF_TICKS)
     share = (moved[edge] - found[start]) / (found[end] - found[start])
     assert share == pytest.approx(expected, abs=1e-6)
@@ -355,7 +355,7 @@ def test_rounds_and_cells_count_by_their_variances(votes: int, part: float, time
     bins, inside = divmod(place / 32, 1)
     noise = sum_zero.variance(32, int(bins)) / votes**2
     variance = noise + inside * (1 - inside) / 32**2
-    cells = Together(np.array([part / 32 + 0.1]), np.array([times * variance]))
+    cells = AllCells(np.array([part / 32 + 0.1]), np.array([times * variance]))
     found = smooth(rounds, [place << (BITS_OF_TICKS - FINE)], cells, BITS_OF_TICKS)
     moved = found - np.arange(2**FINE + 1) / 2**FINE
     expected = (cells.below[0] - place / 2**FINE) / (1 + times)
@@ -367,7 +367,7 @@ def test_the_common_function_rises_where_that_of_cells_falls() -> None:
     """Also where noise takes it beyond 0 and 1, and in a bin that rounds found empty."""
     rounds = [[0] * 16 + [2**BITS * 50] * 16]
     edges = [each << (BITS_OF_TICKS - FINE) for each in (100, 200, 800, 900)]
-    cells = Together(np.array([-0.1, 0.3, 0.2, 1.1]), np.full(4, 1e-9))
+    cells = AllCells(np.array([-0.1, 0.3, 0.2, 1.1]), np.full(4, 1e-9))
     found = smooth(rounds, edges, cells, BITS_OF_TICKS)
     assert found[[0, 100, 150, 200, 800, 900, 1024]] == pytest.approx(
         [0, 0, 0.15, 0.3, 0.3, 1, 1], abs=1e-3
@@ -380,7 +380,7 @@ def test_cells_together_have_the_noise_of_all_of_them() -> None:
     totals = [2**BITS * each for each in (10, 20, 70)]
     rows = [[each, 0, 0] for each in totals] * 10_000
     drawn = np.array(Simulated(3).add_sum_zero(rows, BITS, 0), dtype=float).reshape(-1, 3, 3)
-    found = [Together.of_rows(each) for each in drawn]
+    found = [AllCells.of_rows(each) for each in drawn]
     below = np.array([each.below for each in found])
     assert below.mean(axis=0) == pytest.approx([1, 1], abs=2e-3)
     assert below.var(axis=0) == pytest.approx(found[0].variance, rel=0.05)

@@ -60,21 +60,23 @@ class DrawnBins(NamedTuple):
     rows: list[list[int]]
 
 
-class Together(NamedTuple):
+class AllCells(NamedTuple):
     """The share of all cells together below each edge, and the variance of its noise."""
 
     below: Floats
     variance: Floats
 
     @classmethod
-    def of_rows(cls, rows: Floats) -> Together:
+    def of_rows(cls, rows: Floats) -> AllCells:
         """Returns what noisy bins of cells, in units, say together."""
         cells, bins = rows.shape
         so_far = np.cumsum(rows.sum(axis=0))
         total = max(so_far[-1], 1.0)
-        of_cell = [sum_zero.variance(bins, cut) for cut in range(1, bins)]
+        of_cell = np.array([sum_zero.variance(bins, cut) for cut in range(1, bins)])
         unit = 2.0**BITS / total
-        return cls(so_far[:-1] / total, cells * unit**2 * np.array(of_cell))
+        below = so_far[:-1] / total
+        variance = cells * unit**2 * of_cell
+        return cls(below, variance)
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def common(rounds: Sequence[list[int]], bits: int) -> Floats:
     return found
 
 
-def smooth(rounds: Sequence[list[int]], edges: Sequence[int], cells: Together, bits: int) -> Floats:
+def smooth(rounds: Sequence[list[int]], edges: Sequence[int], cells: AllCells, bits: int) -> Floats:
     """Returns the common distribution function, by rounds and cells, without shapes that are noise.
 
     Source: docs/theory/cells.md#values-of-bins.
@@ -296,7 +298,7 @@ def _ends(rounds: Sequence[list[int]], bits: int) -> Ints:
 
 
 def _with_cells(
-    found: Floats, rounds: Sequence[list[int]], knots: Floats, cells: Together, bits: int
+    found: Floats, rounds: Sequence[list[int]], knots: Floats, cells: AllCells, bits: int
 ) -> Floats:
     """Returns a distribution function that is at edges the mean of what rounds and cells say.
 
@@ -307,7 +309,8 @@ def _with_cells(
     below = np.interp(knots[1:-1], ends, np.arange(bins + 1))
     first = below.astype(np.int64)
     part = below - first
-    inside = np.diff(found[ends])[first] ** 2 * part * (1 - part)
+    mass = np.diff(found[ends])[first]
+    inside = mass**2 * part * (1 - part)
     unit = 2.0**BITS / sum(rounds[-1])
     of_one = sum_zero.variance(bins, 1) * unit**2
     of_rounds = of_one * below * (bins - below) / (bins - 1) + inside
@@ -315,7 +318,8 @@ def _with_cells(
     rising = _mixed(found, 1e-9)
     at_knots = np.interp(knots, np.arange(2**FINE + 1), rising)
     moved = at_knots.copy()
-    moved[1:-1] += of_rounds / (of_rounds + cells.variance) * (cells.below - at_knots[1:-1])
+    part_of_cells = of_rounds / (of_rounds + cells.variance)
+    moved[1:-1] += part_of_cells * (cells.below - at_knots[1:-1])
     moved = np.maximum.accumulate(np.clip(moved, 0.0, 1.0))
     return np.asarray(np.interp(rising, at_knots, moved))
 

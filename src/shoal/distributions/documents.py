@@ -24,8 +24,8 @@ from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
 from shoal.distributions.bin_estimates import Bins
 from shoal.distributions.bins import (
+    AllCells,
     DrawnBins,
-    Together,
     edges_of,
     far_apart,
     number_of_bins,
@@ -128,7 +128,7 @@ class BinsPart(DrawnPart):
         found = None
         if self.rounds or self.few:
             rounds = [[*each] for each in self.rounds]
-            found = smooth(rounds, self.edges, Together.of_rows(rows), lattice.bits)
+            found = smooth(rounds, self.edges, AllCells.of_rows(rows), lattice.bits)
         half_tick = width / 2 / top
         return Bins(parts, noise, self.moved, edges, half_tick, found, self.far)
 

@@ -55,7 +55,9 @@ def guide_of(numbers: Estimates, release: str, request: Request, *, simulation: 
 def _cap(numbers: Estimates, block: str, request: Request) -> Cap:
     """Returns the cap for a request: the earlier one; without a cap, users count in all cells."""
     cap = numbers.look.caps[block]
-    return replace(cap, size=float(request.keys.num_rows)) if cap.hull else cap
+    if not cap.hull:
+        return cap
+    return replace(cap, size=float(request.keys.num_rows))
 
 
 def _priority(numbers: Estimates, cells: pa.Table) -> Floats:

@@ -165,9 +165,11 @@ class Estimates:
 
         A bin of two pieces surely has what is at the knot between them.
         """
-        many = self.request.pieces
-        in_pairs = many > PIECES and many % 2 == 0
-        ends = self.values.knots[:: 2 if in_pairs else 1].copy()
+        pieces = self.request.pieces
+        of_a_bin = 1
+        if pieces > PIECES and pieces % 2 == 0:
+            of_a_bin = 2
+        ends = self.values.knots[::of_a_bin].copy()
         ends[0], ends[-1] = self.request.bounds
         return [
             Statistic(f"share_between({low:g}, {high:g})", "bin", (low, high))

@@ -108,11 +108,14 @@ def priorities(weights: Floats | None, scale: float, cells: int) -> Floats:
     middle = float(weights.mean())
     noise = 2 * scale**2
     differ = max(float(weights.var()) - noise, 0.0)
-    drawn = middle + (weights - middle) * differ / max(differ + noise, 1e-300)
+    kept = differ / max(differ + noise, 1e-300)
+    drawn = middle + kept * (weights - middle)
     priority = 1 / np.maximum(drawn, LEAST * scale)
     users = np.maximum(weights, 0.0)
     average = float(users @ priority) / max(float(users.sum()), 1e-300)
-    return _AVERAGE * priority / average if average > 0 else np.ones(cells)
+    if average <= 0:
+        return np.ones(cells)
+    return _AVERAGE * priority / average
 
 
 def cap_of(
@@ -153,7 +156,8 @@ def cap_of(
     of_noise = cells * edges * noise
     if apart is not None:
         parts = np.minimum(edges[:, None] / middles, 1.0)
-        of_caps = np.array([_moved(certain * middles, part) for part in parts])
+        amounts = certain * middles
+        of_caps = np.array([_moved(amounts, part) for part in parts])
         error = np.hypot(of_noise / under_cap, apart * of_caps)
         # A cap below all users gives all the same weight, as every lower one would.
         error[: max(low - 1, 0)] = np.inf
@@ -210,7 +214,9 @@ def look_of(
         if block in seen:
             noise = rounds["sizes"].scale(block)
             sizes = sizes_of(block, cells)
-            apart = _apart(answers, cells, users) if block == "values" else None
+            apart = None
+            if block == "values":
+                apart = _apart(answers, cells, users)
             found = cap_of(seen[block], noise, sizes, cells, answers.scale(block), apart)
         else:
             found = _given(request, block)

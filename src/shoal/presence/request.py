@@ -21,8 +21,8 @@ from shoal.release.envelope import Keys, Text, TwoBounds
 from shoal.release.statistics import Statistic, read_statistic
 
 TOTALS = ("users", "records", "sum")
-# Pieces of the range, and pieces where there are so many users in each cell at a loss of 1 that a
-# piece is more than the noise.
+# Pieces of the range, and more of them where epsilon times the users of a cell is so large that
+# noise hides less than a piece does.
 PIECES = 8
 _FINE_PIECES = 16
 _USERS_OF_FINE = 600

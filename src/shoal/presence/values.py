@@ -294,26 +294,19 @@ class Values:
         zero = (along @ self.parts.T) / np.where(self.weight == 0, np.nan, self.weight)
         is_zero_inside = (theta[0] <= zero) & (zero <= theta[-1])
         after_zero = np.searchsorted(theta, zero)
-        first = np.where(inside.any(axis=0), inside.argmax(axis=0), _GRID)
-        last = np.where(inside.any(axis=0), _GRID - 1 - inside[::-1].argmax(axis=0), -1)
+        is_any_inside = inside.any(axis=0)
+        first = np.where(is_any_inside, inside.argmax(axis=0), _GRID)
+        last = np.where(is_any_inside, _GRID - 1 - inside[::-1].argmax(axis=0), -1)
         first = np.where(is_zero_inside, np.minimum(first, after_zero), first)
         last = np.where(is_zero_inside, np.maximum(last, after_zero - 1), last)
         none = first == _GRID
         at_low = none | (first == 0)
         at_high = none | (last == _GRID - 1)
-        cell = np.arange(len(self.parts))
-
-        def crossing(outer: Ints, inner: Ints) -> Floats:
-            """Returns where the parts cease to be too far from 0, between two neighbours."""
-            sign = np.sign(off[outer, cell])
-            too_far = sign * off[outer, cell] - allowed[outer, cell]
-            not_too_far = allowed[inner, cell] - sign * off[inner, cell]
-            part = too_far / (too_far + not_too_far)
-            return np.asarray(theta[outer] + part * (theta[inner] - theta[outer]))
-
-        with np.errstate(invalid="ignore", divide="ignore"):
-            low = crossing(np.clip(first - 1, 0, _GRID - 1), np.clip(first, 0, _GRID - 1))
-            high = crossing(np.clip(last + 1, 0, _GRID - 1), np.clip(last, 0, _GRID - 1))
+        last_place = _GRID - 1
+        before = np.clip(first - 1, 0, last_place)
+        after = np.clip(last + 1, 0, last_place)
+        low = _crossing(theta, off, allowed, before, np.minimum(before + 1, last_place))
+        high = _crossing(theta, off, allowed, after, np.maximum(after - 1, 0))
         low = np.where(at_low, theta[0], low)
         high = np.where(at_high, theta[-1], high)
         return _Thetas(low, high, at_low, at_high)
@@ -354,6 +347,23 @@ class Values:
         low = np.where(more > 0, self.knots[np.maximum(more - 1, 0)], least)
         high = np.where(less > 0, self.knots[np.minimum(pieces - less + 1, pieces)], most)
         return low, high
+
+
+def _crossing(theta: Floats, off: Floats, allowed: Floats, outer: Ints, inner: Ints) -> Floats:
+    """Returns where each cell's parts cease to be farther from 0 than allowed.
+
+    It lies between two neighbours of theta, the outer of which is too far; off and allowed have the
+    shape (thetas, cells) and are linear between them.
+    """
+    cell = np.arange(len(outer))
+    sign = np.sign(off[outer, cell])
+    too_far = sign * off[outer, cell] - allowed[outer, cell]
+    not_too_far = allowed[inner, cell] - sign * off[inner, cell]
+    step = theta[inner] - theta[outer]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = too_far / (too_far + not_too_far)
+        found = theta[outer] + part * step
+    return np.asarray(found)
 
 
 def _falling(above: Floats) -> Floats:

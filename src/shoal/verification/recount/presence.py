@@ -225,7 +225,9 @@ def _cap_of(release: Release, block: str) -> Document:
         # The noise of a mean, and heavy users whose values are so far apart.
         users = _users(release)
         in_tails = _scale(release, "answers", "tails")
-        apart = min(math.hypot(8 * in_tails / users, 0.6 * math.sqrt(release.size / users)), 0.1)
+        by_noise = 8 * in_tails / users
+        by_users = 0.6 * math.sqrt(release.size / users)
+        apart = min(math.hypot(by_noise, by_users), 0.1)
         costs = [
             math.hypot(of_noise / kept, apart * _moved_by(end, certain))
             for end, of_noise, kept in zip(ends, noise, under, strict=True)
@@ -460,9 +462,12 @@ class _Values:
         ticks = [first + (last - first) * at // pieces for at in range(pieces + 1)]
         self.knots = low + np.array(ticks) / top * (high - low)
         self.width = self.knots[-1] - self.knots[0]
-        # Ends of bins: with more than 8 pieces, of two of them each if that leaves none.
-        of_bin = 2 if pieces > 8 and pieces % 2 == 0 else 1
-        self.outer = [low, *self.knots[of_bin:-1:of_bin].tolist(), high]
+        # A bin of a histogram is a piece, or two if there are more than 8 and none is left over.
+        of_a_bin = 1
+        if pieces > 8 and pieces % 2 == 0:
+            of_a_bin = 2
+        inner = self.knots[of_a_bin:-1:of_a_bin].tolist()
+        self.outer = [low, *inner, high]
         units = release.rounds["answers"]["blocks"]["values"]
         drawn = np.array(release.answers["values"], dtype=np.float64) / units
         self.parts = drawn.reshape(pieces + 1, release.size).T
