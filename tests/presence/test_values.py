@@ -107,10 +107,27 @@ def test_a_mean_makes_up_for_what_a_cap_takes_from_users_unlike_the_others() -> 
     moved = 5 * heavy / (light + 5 * heavy) - 2 * heavy / (light + 2 * heavy)
     truth = (20 * light + 40 * 5 * heavy) / (light + 5 * heavy)
     tails = np.array([0.0, 0.75 * light, 0.25 * light, 0.5 * heavy, 1.5 * heavy, 0.0])
-    found = Values(parts, 1.0, KNOTS, (0.0, 60.0), moved, tails, 1.0)
+    priority = np.array([1.0, 2.0, 4.0])
+    found = Values(parts, 1.0, KNOTS, (0.0, 60.0), moved, tails, 1.0, priority=priority)
     assert found.mean == pytest.approx([truth] * 3)
     low, high = found.mean_interval(0.95)
     assert ((low < truth) & (truth < high)).all()
     # What noise may make changes no mean.
     noisy = Values(parts, 1.0, KNOTS, (0.0, 60.0), moved, tails, 30.0)
     assert noisy.mean == pytest.approx([25.0] * 3)
+
+
+def test_users_above_the_cap_who_are_in_cells_of_their_own_move_no_mean() -> None:
+    """Users with a record each: those of small cells have high priorities, and others values."""
+    users = np.array([1000, 250, 100])
+    values_of_cells = [20.0, 20.0, 40.0]
+    parts = np.stack(
+        [n * ramps(np.array([at])) for n, at in zip(users, values_of_cells, strict=True)]
+    )
+    tails = np.array([0.0, 0.75 * 1250, 0.25 * 1250, 25.0, 75.0, 0.0])
+    bounds = (0.0, 60.0)
+    found = Values(parts, 1.0, KNOTS, bounds, 0.3, tails, 1.0, priority=1350 / users)
+    assert found.mean == pytest.approx(values_of_cells)
+    # Priorities that are nearly alike explain little of it.
+    alike = Values(parts, 1.0, KNOTS, bounds, 0.3, tails, 1.0, priority=np.array([1, 1, 1.01]))
+    assert alike.mean == pytest.approx(np.array(values_of_cells) + 0.3 * 20, abs=0.1)

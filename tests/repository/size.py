@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 15_591),
     "trials": (("trials",), 52_444),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 21_215),
+    "presence": (("presence",), 21_537),
     "distributions": (("distributions",), 18_304),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 25_901),
@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "publishing.py", "__main__.py"), 14_578),
     "pictures": (("pictures",), 6_644),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_285),
-    "verification": (("verification",), 33_442),
+    "verification": (("verification",), 34_099),
     "other modules": (
         (
             "__init__.py",
@@ -56,8 +56,8 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 58_975
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 30_114),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_827),
+    "tests": (("tests", "conftest.py"), ".py", 30_131),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_828),
 }
 
 

@@ -112,6 +112,7 @@ class Estimates:
             self._in_users("tails"),
             answers.scale("tails"),
             unseen,
+            self.look.priority,
         )
 
     @property

@@ -31,8 +31,10 @@ _LOOK = Fraction(10, 100)
 _LOOK_OF_FEW = Fraction(20, 100)
 _RANGE = Fraction(4, 100)
 _RANGE_OF_FEW = Fraction(15, 100)
-# Epsilon times users from which there are many users; cells from which there are many.
+# Epsilon times users from which there are many users, also if totals alone are asked for; cells
+# from which there are many.
 _MANY_USERS = 1000
+_MANY_USERS_OF_TOTALS = 400
 MANY_CELLS = 10
 # Up to so many cells, users are counted without a cap.
 NO_CAP = 5
@@ -96,8 +98,8 @@ def rounds_of(request: Request) -> dict[str, Round]:
     found = {}
     first, second = _looks(request, cells)
     if request.guide is None and (first or second):
-        many = epsilon * request.users >= _MANY_USERS
-        part = epsilon * (_LOOK if many else _LOOK_OF_FEW)
+        many = _MANY_USERS if request.n_pieces else _MANY_USERS_OF_TOTALS
+        part = epsilon * (_LOOK if epsilon * request.users >= many else _LOOK_OF_FEW)
         shares = sum(first.values()) + sum(second.values())
         for name, look in (("cells", first), ("sizes", second)):
             if look:

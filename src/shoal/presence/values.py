@@ -23,9 +23,9 @@ from shoal.release.envelope import CONFIDENCE
 
 # Parts of the weight that a cap moves times the range: how far it moves a cell's mean beside what
 # is seen of all cells together, and more where nothing is seen of them.
-_HIDES = 1 / 6
-_HIDES_UNSEEN = 1 / 3
-_HIDES_OF_LEAN = 2.5
+_HIDES = 1 / 8
+_HIDES_UNSEEN = 1 / 4
+_HIDES_OF_LEAN = 2.0
 # Of fewer cells nobody can tell by how much they differ.
 FEWEST_CELLS = 3
 # Thetas that are tried between the ends of the range.
@@ -65,6 +65,7 @@ class Values:
             cap, the same of users above it, and above the range; empty if not drawn.
         tail_scale: Of the noise of tails.
         unseen: The part of the weight that caps may move besides, as no look saw the users.
+        priority: Of each cell: the higher it is, the more of its users are above the cap.
     """
 
     parts: Floats
@@ -75,6 +76,7 @@ class Values:
     tails: Floats = field(default_factory=lambda: np.zeros(0))
     tail_scale: float = 1.0
     unseen: float = 0.0
+    priority: Floats = field(default_factory=lambda: np.zeros(0))
 
     @cached_property
     def weight(self) -> Floats:
@@ -126,11 +128,40 @@ class Values:
 
     @property
     def capped(self) -> float:
-        """What all means rise by if users above the cap had all their weight, if it is sure."""
+        """What all means rise by if users above the cap had all their weight, if it is sure.
+
+        What may be due to the cells that these users are in is left out, as it moves no mean.
+        """
         by, noise = self.lean
-        if not abs(by) > _SURE * noise:
+        if np.isnan(by):
             return 0.0
-        return self.moved * by * float(self.knots[-1] - self.knots[0])
+        inside = by
+        if self._lean_of_cells * by > 0:
+            inside = np.sign(by) * max(abs(by) - abs(self._lean_of_cells), 0.0)
+        if not abs(inside) > _SURE * noise:
+            return 0.0
+        return float(self.moved * inside * np.ptp(self.knots))
+
+    @cached_property
+    def _lean_of_cells(self) -> float:
+        """The lean if users above the cap were those of the cells with the highest priorities.
+
+        Where priorities differ by less than an octave it is a part of that.
+        """
+        order = np.argsort(-self.priority, kind="stable")
+        weight = np.maximum(self.weight[order], 0.0)
+        light, heavy = self.tails[1:-1].reshape(2, 2).sum(axis=1)
+        left = weight.sum() * heavy / (light + heavy)
+        before = np.cumsum(weight) - weight
+        of_heavy = np.clip(left - before, 0.0, weight)
+        of_light = weight - of_heavy
+        if not (of_heavy.any() and of_light.any()):
+            return 0.0
+        place = (self._own_or_drawn[order] - self.knots[0]) / np.ptp(self.knots)
+        apart = np.average(place, weights=of_heavy) - np.average(place, weights=of_light)
+        octaves = np.log2(self.priority[order])
+        variance = np.average((octaves - np.average(octaves, weights=weight)) ** 2, weights=weight)
+        return float(apart * min(np.sqrt(variance), 1.0))
 
     @cached_property
     def beyond(self) -> Floats:
@@ -210,10 +241,15 @@ class Values:
     @cached_property
     def mean(self) -> Floats:
         """The mean of each cell, moved into the range, and by what lies outside of it."""
-        own = self.parts @ self.knots / np.maximum(self.weight, self.scale / 2)
-        found = np.where(self.above_noise, own, self.ridge(self.knots))
-        inside = np.clip(found + self.capped, self.knots[0], self.knots[-1])
+        found = self._own_or_drawn + self.capped
+        inside = np.clip(found, self.knots[0], self.knots[-1])
         return np.asarray(inside + self.shift.sum())
+
+    @cached_property
+    def _own_or_drawn(self) -> Floats:
+        """The mean of each cell's parts, which below the noise is drawn towards all cells."""
+        own = self.parts @ self.knots / np.maximum(self.weight, self.scale / 2)
+        return np.where(self.above_noise, own, self.ridge(self.knots))
 
     @cached_property
     def survival(self) -> Floats:

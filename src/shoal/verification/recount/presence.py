@@ -419,8 +419,21 @@ class _Tails(NamedTuple):
     is_range_wrong: bool
 
 
-def _moved(release: Release, moved: float) -> tuple[float, float]:
-    """Returns what a cap may hide of a mean, and how much all means rise without it, in ranges.
+class _Lean(NamedTuple):
+    """How much higher values of users above the cap lie, and what it says of means, in ranges.
+
+    `by` is that difference and `noise` its standard deviation, 0 where nothing is known; `hidden`
+    is what the cap may hide of a mean, and `heavy` the part of the weight that these users have.
+    """
+
+    by: float
+    noise: float
+    hidden: float
+    heavy: float
+
+
+def _lean(release: Release, moved: float) -> _Lean:
+    """Returns what the tails say of users above the cap.
 
     Source: docs/theory/private-counts.md#values-and-their-intervals.
     """
@@ -433,14 +446,41 @@ def _moved(release: Release, moved: float) -> tuple[float, float]:
     # Nothing sees whether heavy users have more of the records than those of the guide.
     may_move = moved if release.guide is None else 2 * moved
     if (weight < 6 * scale).any():
-        return may_move / 3, 0.0
+        return _Lean(by=0.0, noise=0.0, hidden=may_move / 4, heavy=0.0)
     # Where values of both kinds of users lie on average, from 0 to 1 in the range.
     place = np.clip(high / weight, 0.0, 1.0)
-    # By so much higher are those of users above the cap.
-    lean = float(place[1] - place[0])
+    by = float(place[1] - place[0])
     variances = 2 * scale**2 * (place**2 + (1 - place) ** 2) / weight**2
-    is_sure = abs(lean) > 3 * math.sqrt(float(variances.sum()))
-    return may_move * (1 / 6 + 2.5 * abs(lean)), moved * lean if is_sure else 0.0
+    return _Lean(
+        by=by,
+        noise=math.sqrt(float(variances.sum())),
+        hidden=may_move * (1 / 8 + 2 * abs(by)),
+        heavy=float(weight[1] / weight.sum()),
+    )
+
+
+def _priorities(release: Release) -> Array:
+    """Returns how much a record counts in each cell, by the first look or an earlier release.
+
+    Source: docs/theory/private-counts.md#caps-and-priorities.
+    """
+    if release.guide is not None:
+        return np.array(release.guide["priority"])
+    if release.cells is None:
+        return np.ones(release.size)
+    units = sum(release.rounds["cells"]["blocks"].values())
+    weight = np.array(release.cells) / units
+    scale = 2.0 ** release.rounds["cells"]["bits"] / units
+    # Cells are drawn to their mean by the part that noise has of how they differ.
+    noise = 2 * scale**2
+    beyond_noise = max(float(weight.var()) - noise, 0.0)
+    drawn = weight.mean() + (weight - weight.mean()) * beyond_noise / (beyond_noise + noise)
+    found = 1 / np.maximum(drawn, 1.5 * scale)
+    users = np.maximum(weight, 0.0)
+    if not users.any():
+        return np.ones(release.size)
+    # The average user has the middle of a size.
+    return np.asarray(found * 2**-0.25 * users.sum() / float(users @ found))
 
 
 class _Values:
@@ -448,7 +488,7 @@ class _Values:
 
     `parts` are weights of cells at knots, shape (cells, knots), each with Laplace noise of `scale`.
     `pool` are the parts of all cells together, which add up to 1. `hidden` is the part of the range
-    by which the cap may move a mean, and `capped` the part by which all means rise without it.
+    by which the cap may move a mean.
     """
 
     def __init__(self, release: Release, caps: dict[str, Document]) -> None:
@@ -473,7 +513,9 @@ class _Values:
         self.parts = drawn.reshape(pieces + 1, release.size).T
         self.scale = _scale(release, "answers", "values")
         self.weight = self.parts.sum(axis=1)
-        self.hidden, self.capped = _moved(release, caps["values"]["moved"])
+        self.moved = caps["values"]["moved"]
+        self.lean = _lean(release, self.moved)
+        self.hidden = self.lean.hidden
         pooled = np.maximum(self.parts.sum(axis=0), 0.0)
         everything = pooled.sum()
         self.pool = pooled / everything if everything > 0 else np.full(pieces + 1, 1 / (pieces + 1))
@@ -543,17 +585,59 @@ class _Values:
             "ends": _Ends(low, high),
         }
 
+    @cached_property
+    def capped(self) -> float:
+        """The part of the range by which all means rise without the cap.
+
+        It is what users above the cap differ by beyond what their cells explain.
+        """
+        explained = self._lean_of_cells()
+        beyond = self.lean.by
+        if explained * beyond > 0:
+            beyond = math.copysign(max(abs(beyond) - abs(explained), 0.0), beyond)
+        return self.moved * beyond if abs(beyond) > 3 * self.lean.noise else 0.0
+
+    def _lean_of_cells(self) -> float:
+        """Returns the lean if users above the cap were in the cells with the highest priorities."""
+        priority = _priorities(self.release)
+        weight = np.maximum(self.weight, 0.0)
+        place = (self._plain_means() - self.knots[0]) / self.width
+        left = self.lean.heavy * float(weight.sum())
+        # Weights and places of both kinds of users, cell by cell from the highest priority on.
+        kinds: tuple[list[tuple[float, float]], ...] = ([], [])
+        for cell in sorted(range(len(weight)), key=lambda at: -priority[at]):
+            heavy = min(left, float(weight[cell]))
+            left -= heavy
+            kinds[0].append((float(weight[cell]) - heavy, float(place[cell])))
+            kinds[1].append((heavy, float(place[cell])))
+        totals = [sum(each for each, _ in kind) for kind in kinds]
+        if min(totals) <= 0:
+            return 0.0
+        light, heavy = (
+            sum(each * at for each, at in kind) / total
+            for kind, total in zip(kinds, totals, strict=True)
+        )
+        # Priorities that differ by an octave or more explain it in full.
+        octaves = np.log2(priority)
+        middle = float(weight @ octaves) / float(weight.sum())
+        spread = math.sqrt(float(weight @ (octaves - middle) ** 2) / float(weight.sum()))
+        return (heavy - light) * min(spread, 1.0)
+
     def _mean(self) -> Array:
-        """Returns means: those of clear cells alone, others drawn towards the mean of all cells."""
+        """Returns means: with what the cap and the range hide, inside of the range."""
+        found = self._plain_means() + self.capped * self.width
+        inside = np.clip(found, self.knots[0], self.knots[-1])
+        return np.asarray(inside + self.tails.shift.sum())
+
+    def _plain_means(self) -> Array:
+        """Returns means of clear cells alone, others drawn towards the mean of all cells."""
         own = self.parts @ self.knots / np.maximum(self.weight, self.scale / 2)
         middle = float(self.pool @ self.knots)
         weight = np.maximum(self.weight, 0.0)
         moved = self.parts @ self.knots - middle * self.weight
         total = np.maximum(weight**2 * self.spread + self.noise, 1e-30)
         drawn = middle + moved * weight * self.spread / total
-        found = np.where(self.clear, own, drawn)
-        inside = np.clip(found + self.capped * self.width, self.knots[0], self.knots[-1])
-        return np.asarray(inside + self.tails.shift.sum())
+        return np.asarray(np.where(self.clear, own, drawn))
 
     def _shares(self) -> Array:
         """Returns parts divided by weights; those of unclear cells are drawn towards the pool."""
