@@ -113,6 +113,7 @@ class Estimates:
             answers.scale("tails"),
             unseen,
             self.look.priority,
+            max(self.look.users, 1.0) / self.cells,
         )
 
     @property

@@ -21,10 +21,12 @@ from shoal import intervals
 from shoal.arrays import Bools, Floats, Ints
 from shoal.release.envelope import CONFIDENCE
 
-# Parts of the weight that a cap moves times the range: how far it moves a cell's mean beside what
-# is seen of all cells together, and more where nothing is seen of them.
-_HIDES = 1 / 8
-_HIDES_UNSEEN = 1 / 4
+# How far a cap may move a cell's mean unseen, times the range and the part of the weight that it
+# moves: in any cell, by chance in a cell with one user, so many times as far where nothing is seen
+# of heavy users, and besides by the lean of all cells.
+_HIDES = 1 / 12
+_HIDES_BY_CHANCE = 1 / 2
+_TIMES_UNSEEN = 2.0
 _HIDES_OF_LEAN = 2.0
 # Of fewer cells nobody can tell by how much they differ.
 FEWEST_CELLS = 3
@@ -66,6 +68,7 @@ class Values:
         tail_scale: Of the noise of tails.
         unseen: The part of the weight that caps may move besides, as no look saw the users.
         priority: Of each cell: the higher it is, the more of its users are above the cap.
+        users: About how many users there are for each cell.
     """
 
     parts: Floats
@@ -77,6 +80,7 @@ class Values:
     tail_scale: float = 1.0
     unseen: float = 0.0
     priority: Floats = field(default_factory=lambda: np.zeros(0))
+    users: float = 1.0
 
     @cached_property
     def weight(self) -> Floats:
@@ -123,7 +127,11 @@ class Values:
     def hidden(self) -> float:
         """The part of the range by which a cap may move a mean."""
         by = self.lean[0]
-        part = _HIDES_UNSEEN if np.isnan(by) else _HIDES + _HIDES_OF_LEAN * abs(by)
+        part = _HIDES + _HIDES_BY_CHANCE / float(np.sqrt(self.users))
+        if np.isnan(by):
+            part *= _TIMES_UNSEEN
+        else:
+            part += _HIDES_OF_LEAN * abs(by)
         return part * (self.moved + self.unseen)
 
     @property

@@ -445,8 +445,10 @@ def _lean(release: Release, moved: float) -> _Lean:
     weight = low + high
     # Nothing sees whether heavy users have more of the records than those of the guide.
     may_move = moved if release.guide is None else 2 * moved
+    # What the cap may hide of a mean, the more the fewer users cells have.
+    hides = 1 / 12 + math.sqrt(release.size / max(_users(release), 1.0)) / 2
     if (weight < 6 * scale).any():
-        return _Lean(by=0.0, noise=0.0, hidden=may_move / 4, heavy=0.0)
+        return _Lean(by=0.0, noise=0.0, hidden=may_move * 2 * hides, heavy=0.0)
     # Where values of both kinds of users lie on average, from 0 to 1 in the range.
     place = np.clip(high / weight, 0.0, 1.0)
     by = float(place[1] - place[0])
@@ -454,7 +456,7 @@ def _lean(release: Release, moved: float) -> _Lean:
     return _Lean(
         by=by,
         noise=math.sqrt(float(variances.sum())),
-        hidden=may_move * (1 / 8 + 2 * abs(by)),
+        hidden=may_move * (hides + 2 * abs(by)),
         heavy=float(weight[1] / weight.sum()),
     )
 
