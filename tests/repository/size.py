@@ -20,7 +20,7 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 69_341),
-    "theory": (("theory",), 15_591),
+    "theory": (("theory",), 15_597),
     "trials": (("trials",), 52_444),
     "means": (("means",), 13_237),
     "presence": (("presence",), 21_579),
@@ -56,7 +56,7 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 58_975
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 30_131),
+    "tests": (("tests", "conftest.py"), ".py", 30_132),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_828),
 }
 

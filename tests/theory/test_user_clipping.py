@@ -32,12 +32,13 @@ def test_parts_leave_most_for_the_noise(epsilon: float, users: int, cells: int) 
 def test_the_parts_are_those_of_the_page() -> None:
     """4000 users in 100 cells at 1: 40/4000, r/(1 + r) with r = sqrt(0.003), 3 cells/noise.
 
-    The excess gets twice as much where users are in fewer than 1.5 cells each.
+    The excess gets more in fewer cells; in the fewest, twice as much where users are in fewer than
+    1.5 of them each.
     """
-    found, apart = split(1.0, 4000, 6000, 100), split(1.0, 4000, 5999, 100)
+    found = split(1.0, 4000, 6000, 100)
     assert found is not None
-    assert apart is not None
-    assert (found.excess, apart.excess) == (0.04, 0.08)
+    excess = [split(1.0, 4000, users, cells) for users, cells in ((6000, 22), (6000, 9), (5999, 9))]
+    assert [each and each.excess for each in (found, *excess)] == [0.08, 2 / 22, 0.06, 0.12]
     rate = 0.003**0.5
     assert (found.centre, found.radius) == (0.01, rate / (1 + rate))
     assert found.clipped == int(300 / found.noise)

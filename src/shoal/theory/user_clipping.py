@@ -86,11 +86,11 @@ def split(
     centre = min(0.2, 40 / total_epsilon)
     radius = min(0.25, max(rate / (1 + rate), 25 / total_epsilon))
     excess = 0.0
-    if cells >= MEASURED:
-        excess = min(0.06, max(0.04, 2 / cells))
-    if are_apart(users, members):
-        # A few cells may have all the bias, so that it must be known better.
-        excess *= 2
+    if cells >= SPREAD:
+        # In fewer cells a single one may have more of the bias, so that it must be known better.
+        excess = min(0.1, max(0.08, 2 / cells))
+    elif cells >= MEASURED:
+        excess = 0.12 if are_apart(users, members) else 0.06
     excess = max(excess, min(counting * excess, _MOST_EXCESS))
     noise = (1 - centre - radius - excess) * epsilon
     # About one bin for every two users at a loss of 1, in powers of two.
