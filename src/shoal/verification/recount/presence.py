@@ -604,26 +604,22 @@ class _Values:
         priority = _priorities(self.release)
         weight = np.maximum(self.weight, 0.0)
         place = (self._plain_means() - self.knots[0]) / self.width
+        # The weight of users above the cap, cell by cell from the highest priority on.
+        heavy = np.zeros(len(weight))
         left = self.lean.heavy * float(weight.sum())
-        # Weights and places of both kinds of users, cell by cell from the highest priority on.
-        kinds: tuple[list[tuple[float, float]], ...] = ([], [])
         for cell in sorted(range(len(weight)), key=lambda at: -priority[at]):
-            heavy = min(left, float(weight[cell]))
-            left -= heavy
-            kinds[0].append((float(weight[cell]) - heavy, float(place[cell])))
-            kinds[1].append((heavy, float(place[cell])))
-        totals = [sum(each for each, _ in kind) for kind in kinds]
-        if min(totals) <= 0:
+            heavy[cell] = min(left, weight[cell])
+            left -= heavy[cell]
+        light = weight - heavy
+        if not (heavy.any() and light.any()):
             return 0.0
-        light, heavy = (
-            sum(each * at for each, at in kind) / total
-            for kind, total in zip(kinds, totals, strict=True)
-        )
+        of_heavy = float(heavy @ place / heavy.sum())
+        of_light = float(light @ place / light.sum())
         # Priorities that differ by an octave or more explain it in full.
         octaves = np.log2(priority)
         middle = float(weight @ octaves) / float(weight.sum())
         spread = math.sqrt(float(weight @ (octaves - middle) ** 2) / float(weight.sum()))
-        return (heavy - light) * min(spread, 1.0)
+        return (of_heavy - of_light) * min(spread, 1.0)
 
     def _mean(self) -> Array:
         """Returns means: with what the cap and the range hide, inside of the range."""
