@@ -20,10 +20,10 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 69_341),
-    "theory": (("theory",), 15_597),
+    "theory": (("theory",), 15_603),
     "trials": (("trials",), 52_444),
     "means": (("means",), 13_237),
-    "presence": (("presence",), 21_579),
+    "presence": (("presence",), 21_627),
     "distributions": (("distributions",), 18_304),
     "dossiers": (("dossiers",), 5_155),
     "data": (("data",), 25_901),
@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "publishing.py", "__main__.py"), 14_578),
     "pictures": (("pictures",), 6_644),
     "one call and report": (("one_call.py", "planning.py", "report_page.py"), 4_285),
-    "verification": (("verification",), 34_057),
+    "verification": (("verification",), 34_116),
     "other modules": (
         (
             "__init__.py",
@@ -56,7 +56,7 @@ MOST_A_LINE, MOST_PACKED = 9.38, 0.3
 STUDIES = 58_975
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 30_132),
+    "tests": (("tests", "conftest.py"), ".py", 30_135),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_828),
 }
 

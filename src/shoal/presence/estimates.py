@@ -5,6 +5,7 @@ Nothing else is used, so everybody who has the manifest computes the same.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,18 +114,20 @@ class Estimates:
             answers.scale("tails"),
             unseen,
             self.look.priority,
-            max(self.look.users, 1.0) / self.cells,
+            max(self.noisy_users, 1.0) / self.cells,
         )
 
     @property
     def noisy_users(self) -> float:
         """About how many users have a record that counts.
 
-        Each user has one size in the second look; without any look the number that was said holds.
+        Each user has one size in each block of the second look, so that it is a mean of all of
+        them, in any order; without any look the number that was said holds.
         """
         if self.drawn.cells is None and self.drawn.sizes:
-            name, seen = next(iter(self.drawn.sizes.items()))
-            return sum(seen) / self.rounds["sizes"].blocks[name]
+            units = self.rounds["sizes"].blocks
+            users = [sum(seen) / units[name] for name, seen in self.drawn.sizes.items()]
+            return math.fsum(users) / len(users)
         return self.look.users
 
     @property

@@ -31,8 +31,8 @@ _LOOK = Fraction(10, 100)
 _LOOK_OF_FEW = Fraction(20, 100)
 _RANGE = Fraction(4, 100)
 _RANGE_OF_FEW = Fraction(15, 100)
-# Epsilon times users from which there are many users, also if totals alone are asked for; cells
-# from which there are many.
+# Epsilon times users from which there are many users: with statistics of values, and with totals
+# alone. Cells from which there are many.
 _MANY_USERS = 1000
 _MANY_USERS_OF_TOTALS = 400
 MANY_CELLS = 10
@@ -99,7 +99,9 @@ def rounds_of(request: Request) -> dict[str, Round]:
     first, second = _looks(request, cells)
     if request.guide is None and (first or second):
         many = _MANY_USERS if request.n_pieces else _MANY_USERS_OF_TOTALS
-        part = epsilon * (_LOOK if epsilon * request.users >= many else _LOOK_OF_FEW)
+        part = epsilon * _LOOK_OF_FEW
+        if epsilon * request.users >= many:
+            part = epsilon * _LOOK
         shares = sum(first.values()) + sum(second.values())
         for name, look in (("cells", first), ("sizes", second)):
             if look:

@@ -10,6 +10,7 @@ Source: docs/theory/private-counts.md#values-and-their-intervals.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -21,9 +22,9 @@ from shoal import intervals
 from shoal.arrays import Bools, Floats, Ints
 from shoal.release.envelope import CONFIDENCE
 
-# How far a cap may move a cell's mean unseen, times the range and the part of the weight that it
-# moves: in any cell, by chance in a cell with one user, so many times as far where nothing is seen
-# of heavy users, and besides by the lean of all cells.
+# How far a cap may move a cell's mean unseen, as a part of the range times the weight that it
+# moves: in any cell, and by chance in a cell with one user; both so many times where nothing is
+# seen of heavy users; otherwise with so many times the lean of all cells added.
 _HIDES = 1 / 12
 _HIDES_BY_CHANCE = 1 / 2
 _TIMES_UNSEEN = 2.0
@@ -127,7 +128,8 @@ class Values:
     def hidden(self) -> float:
         """The part of the range by which a cap may move a mean."""
         by = self.lean[0]
-        part = _HIDES + _HIDES_BY_CHANCE / float(np.sqrt(self.users))
+        by_chance = _HIDES_BY_CHANCE / math.sqrt(self.users)
+        part = _HIDES + by_chance
         if np.isnan(by):
             part *= _TIMES_UNSEEN
         else:
@@ -138,17 +140,21 @@ class Values:
     def capped(self) -> float:
         """What all means rise by if users above the cap had all their weight, if it is sure.
 
-        What may be due to the cells that these users are in is left out, as it moves no mean.
+        What may be due to the cells of these users is left out: differences between cells move no
+        mean.
         """
         by, noise = self.lean
         if np.isnan(by):
             return 0.0
+        of_cells = self._lean_of_cells
         inside = by
-        if self._lean_of_cells * by > 0:
-            inside = np.sign(by) * max(abs(by) - abs(self._lean_of_cells), 0.0)
+        if of_cells * by > 0:
+            size = max(abs(by) - abs(of_cells), 0.0)
+            inside = math.copysign(size, by)
         if not abs(inside) > _SURE * noise:
             return 0.0
-        return float(self.moved * inside * np.ptp(self.knots))
+        width = float(self.knots[-1] - self.knots[0])
+        return self.moved * inside * width
 
     @cached_property
     def _lean_of_cells(self) -> float:
@@ -159,17 +165,22 @@ class Values:
         order = np.argsort(-self.priority, kind="stable")
         weight = np.maximum(self.weight[order], 0.0)
         light, heavy = self.tails[1:-1].reshape(2, 2).sum(axis=1)
-        left = weight.sum() * heavy / (light + heavy)
+        share = heavy / (light + heavy)
+        left = weight.sum() * share
         before = np.cumsum(weight) - weight
         of_heavy = np.clip(left - before, 0.0, weight)
         of_light = weight - of_heavy
         if not (of_heavy.any() and of_light.any()):
             return 0.0
         place = (self._own_or_drawn[order] - self.knots[0]) / np.ptp(self.knots)
-        apart = np.average(place, weights=of_heavy) - np.average(place, weights=of_light)
+        heavy_place = np.average(place, weights=of_heavy)
+        light_place = np.average(place, weights=of_light)
+        apart = heavy_place - light_place
         octaves = np.log2(self.priority[order])
-        variance = np.average((octaves - np.average(octaves, weights=weight)) ** 2, weights=weight)
-        return float(apart * min(np.sqrt(variance), 1.0))
+        middle = np.average(octaves, weights=weight)
+        variance = np.average((octaves - middle) ** 2, weights=weight)
+        explained = min(math.sqrt(float(variance)), 1.0)
+        return float(apart) * explained
 
     @cached_property
     def beyond(self) -> Floats:

@@ -89,8 +89,11 @@ def split(
     if cells >= SPREAD:
         # In fewer cells a single one may have more of the bias, so that it must be known better.
         excess = min(0.1, max(0.08, 2 / cells))
+    elif cells >= MEASURED and are_apart(users, members):
+        # One of very few cells may have all of it.
+        excess = 0.12
     elif cells >= MEASURED:
-        excess = 0.12 if are_apart(users, members) else 0.06
+        excess = 0.06
     excess = max(excess, min(counting * excess, _MOST_EXCESS))
     noise = (1 - centre - radius - excess) * epsilon
     # About one bin for every two users at a loss of 1, in powers of two.

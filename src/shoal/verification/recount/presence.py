@@ -56,12 +56,7 @@ def _numbers(release: Release) -> Iterator[str]:
     for name, cap in caps.items():
         stated = [float(release.caps[name][each]) for each in cap]
         yield from differs(f"the cap of {name}", stated, [*cap.values()], _CLOSE)
-    if release.cells is None and release.sizes:
-        # The request's number of users is a guess. Each user has one size in the second look, so
-        # that the noisy sum of all sizes tells more.
-        block = next(iter(release.sizes))
-        users = sum(release.sizes[block]) / release.rounds["sizes"]["blocks"][block]
-    few = float(Fraction(release.asked)) * users < _FEW_USERS
+    few = float(Fraction(release.asked)) * _noisy_users(release) < _FEW_USERS
     if release.guide is not None and release.range != release.guide["range"]:
         yield "the range is not that of the earlier release"
     values = None
@@ -158,6 +153,19 @@ def _users(release: Release) -> float:
         return float(release.guess)
     units = sum(release.rounds["cells"]["blocks"].values())
     return max(float(sum(release.cells) / units), 1.0)
+
+
+def _noisy_users(release: Release) -> float:
+    """Returns about how many users there are, by either look if there was one.
+
+    Each user has one size in each block of the second look, so that the noisy sums of all sizes
+    tell more than the request's guess.
+    """
+    if release.cells is not None or not release.sizes:
+        return _users(release)
+    units = release.rounds["sizes"]["blocks"]
+    users = [sum(sizes) / float(units[block]) for block, sizes in release.sizes.items()]
+    return math.fsum(users) / len(users)
 
 
 def _caps(release: Release) -> dict[str, Document]:
@@ -446,7 +454,9 @@ def _lean(release: Release, moved: float) -> _Lean:
     # Nothing sees whether heavy users have more of the records than those of the guide.
     may_move = moved if release.guide is None else 2 * moved
     # What the cap may hide of a mean, the more the fewer users cells have.
-    hides = 1 / 12 + math.sqrt(release.size / max(_users(release), 1.0)) / 2
+    users_of_a_cell = max(_noisy_users(release), 1.0) / release.size
+    by_chance = 1 / 2 / math.sqrt(users_of_a_cell)
+    hides = 1 / 12 + by_chance
     if (weight < 6 * scale).any():
         return _Lean(by=0.0, noise=0.0, hidden=may_move * 2 * hides, heavy=0.0)
     # Where values of both kinds of users lie on average, from 0 to 1 in the range.
@@ -476,13 +486,16 @@ def _priorities(release: Release) -> Array:
     # Cells are drawn to their mean by the part that noise has of how they differ.
     noise = 2 * scale**2
     beyond_noise = max(float(weight.var()) - noise, 0.0)
-    drawn = weight.mean() + (weight - weight.mean()) * beyond_noise / (beyond_noise + noise)
+    kept = beyond_noise / (beyond_noise + noise)
+    middle = float(weight.mean())
+    drawn = middle + kept * (weight - middle)
     found = 1 / np.maximum(drawn, 1.5 * scale)
     users = np.maximum(weight, 0.0)
     if not users.any():
         return np.ones(release.size)
+    average = float(users @ found) / float(users.sum())
     # The average user has the middle of a size.
-    return np.asarray(found * 2**-0.25 * users.sum() / float(users @ found))
+    return np.asarray(2**-0.25 * found / average)
 
 
 class _Values:
@@ -515,7 +528,7 @@ class _Values:
         self.parts = drawn.reshape(pieces + 1, release.size).T
         self.scale = _scale(release, "answers", "values")
         self.weight = self.parts.sum(axis=1)
-        self.moved = caps["values"]["moved"]
+        self.moved = float(caps["values"]["moved"])
         self.lean = _lean(release, self.moved)
         self.hidden = self.lean.hidden
         pooled = np.maximum(self.parts.sum(axis=0), 0.0)
@@ -597,7 +610,9 @@ class _Values:
         beyond = self.lean.by
         if explained * beyond > 0:
             beyond = math.copysign(max(abs(beyond) - abs(explained), 0.0), beyond)
-        return self.moved * beyond if abs(beyond) > 3 * self.lean.noise else 0.0
+        if not abs(beyond) > 3 * self.lean.noise:
+            return 0.0
+        return self.moved * beyond
 
     def _lean_of_cells(self) -> float:
         """Returns the lean if users above the cap were in the cells with the highest priorities."""
@@ -617,8 +632,10 @@ class _Values:
         of_light = float(light @ place / light.sum())
         # Priorities that differ by an octave or more explain it in full.
         octaves = np.log2(priority)
-        middle = float(weight @ octaves) / float(weight.sum())
-        spread = math.sqrt(float(weight @ (octaves - middle) ** 2) / float(weight.sum()))
+        total = float(weight.sum())
+        middle = float(weight @ octaves) / total
+        variance = float(weight @ (octaves - middle) ** 2) / total
+        spread = math.sqrt(variance)
         return (of_heavy - of_light) * min(spread, 1.0)
 
     def _mean(self) -> Array:
